@@ -1,6 +1,7 @@
-"""One log line for each event, whatever bytes a client put into a name."""
+"""Log lines: one line for each event, and few lines for many equal events."""
 
 import logging
+from collections.abc import Hashable
 
 # A client may send a name of a hundred megabytes.
 _CHARACTERS_MAX = 20_000
@@ -30,3 +31,32 @@ def log_to_stderr(level: int, layout: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(OneLineFormatter(layout))
     logging.basicConfig(level=level, handlers=[handler])
+
+
+# Kinds remembered; the one reported longest ago is dropped for a new one.
+_KINDS_MAX = 1_000
+
+
+class Seldom:
+    """Counts the events that are not reported. Times are milliseconds of any clock."""
+
+    def __init__(self, interval_ms: int) -> None:
+        self._interval_ms = interval_ms
+        # By kind, when the next event may be reported and how many were omitted since; in the order
+        # of reporting.
+        self._kinds: dict[Hashable, tuple[int, int]] = {}
+
+    def admit(self, kind: Hashable, now_ms: int, weight: int = 1) -> int | None:
+        """None if this event must not be reported, else the number of its kind omitted since.
+
+        An omitted event counts as `weight` events.
+        """
+        until_ms, held_back = self._kinds.get(kind, (now_ms, 0))
+        if now_ms < until_ms:
+            self._kinds[kind] = until_ms, held_back + weight
+            return None
+        self._kinds.pop(kind, None)
+        while len(self._kinds) >= _KINDS_MAX:
+            del self._kinds[next(iter(self._kinds))]
+        self._kinds[kind] = now_ms + self._interval_ms, 0
+        return held_back

@@ -1,6 +1,8 @@
-"""Formats sizes, spans, times and counts for people. Pure."""
+"""Formats sizes, spans, times and counts for people, and parses what people write. Pure."""
 
-from datetime import UTC, datetime
+import math
+import re
+from datetime import UTC, datetime, timedelta
 
 _SPAN_UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 
@@ -38,3 +40,125 @@ def iso(timestamp_ms: int) -> str:
 def counted(count: int, noun: str) -> str:
     """A count and its noun: `1 row`, `2,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+_UNITS_MS = {
+    ("ms",): 1,
+    ("s", "sec", "second", "seconds"): 1_000,
+    ("m", "min", "minute", "minutes"): 60_000,
+    ("h", "hour", "hours"): 3_600_000,
+    ("d", "day", "days"): 86_400_000,
+    ("w", "week", "weeks"): 7 * 86_400_000,
+}
+_UNIT_MS = {name: unit_ms for names, unit_ms in _UNITS_MS.items() for name in names}
+_SPAN_PART = re.compile(r"(\d+(?:\.\d+)?) ?([a-z]+) ?")
+_SPAN = re.compile(f"(?:{_SPAN_PART.pattern})+")
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?) ?([kmgt]?i?)(?:b|bytes)?(?:/s)?")
+_FACTORS = {"": 1.0} | {
+    prefix + infix: float(base**power)
+    for power, prefix in enumerate("kmgt", 1)
+    for infix, base in (("", 1000), ("i", 1024))
+}
+_SIZES = range(1, 1 << 62)
+_SPANS = range((1 << 63) // 1_000_000)  # As nanoseconds they fit into 64 bits, as clocks count.
+_AT = re.compile(r"@([0-9]{1,19})")
+_DAYS_BACK = {"today": 0, "yesterday": 1}
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+
+SPAN_FORMS = "500ms, 30s, 10m, 1h30m or 7d"
+SIZE_FORMS = "500k, 128MB or 2Gi"
+MOMENT_FORMS = (
+    "2024-01-31, 2024-01-31T09:00:00Z, 'yesterday 09:00', @1704067200000 (ms) or 10m (ago)"
+)
+
+
+def span_ms(text: str) -> int | None:
+    """Milliseconds of `10m`, `1h30m`, `2 days`, `500ms` or `0`."""
+    text = text.strip()
+    if text == "0":
+        return 0
+    if not _SPAN.fullmatch(text):
+        return None
+    parts = [(float(number), _UNIT_MS.get(unit)) for number, unit in _SPAN_PART.findall(text)]
+    if any(unit_ms is None for _, unit_ms in parts):
+        return None
+    total = sum(number * (unit_ms or 0) for number, unit_ms in parts)
+    return round(total) if total < _SPANS.stop - 1 else None
+
+
+def amount(text: str) -> float | None:
+    """The number that `500000`, `500k`, `2Mi`, `1.5 GiB` or `10MB/s` means."""
+    match = _NUMBER.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _FACTORS:
+        return None
+    found = float(match[1]) * _FACTORS[match[2]]
+    return found if math.isfinite(found) else None
+
+
+def size_bytes(text: str) -> int | None:
+    """A size, or a rate per second, of at least one byte."""
+    found = amount(text)
+    return int(found) if found is not None and int(found) in _SIZES else None
+
+
+def moment_ms(text: str, now: datetime) -> int | None:
+    """Milliseconds since 1970 of a time in one of the `MOMENT_FORMS`.
+
+    A time without a zone is one of the zone of `now`, which must have one. None also for a time
+    of no year from 1 to 9999, but `@` goes as far as 64 bits do.
+    """
+    assert now.tzinfo is not None
+    text = text.strip()
+    if (at := _AT.fullmatch(text)) is not None:
+        return int(at[1]) if int(at[1]) < 1 << 63 else None
+    if text == "now":
+        return _ms(now)
+    # Bare digits are offsets or numbers, never a date without hyphens.
+    if text.isdecimal():
+        return None
+    if (ago_ms := span_ms(text.removesuffix(" ago"))) is not None:
+        return _ms(now) - ago_ms
+    moment = _day(text, now) or _iso(text)
+    if moment is None:
+        return None
+    try:
+        if moment.tzinfo is None:
+            # By the zone's rules for that day, including summer time.
+            moment = moment.astimezone() if _is_local(now) else moment.replace(tzinfo=now.tzinfo)
+        return _ms(moment.astimezone(UTC))
+    except (ValueError, OverflowError):
+        return None  # On the first or last days of the calendar, elsewhere.
+
+
+def _day(text: str, now: datetime) -> datetime | None:
+    """`today`, `yesterday 09:00`, `09:00`: a time relative to `now`, in its zone."""
+    word, _, rest = text.partition(" ")
+    if word in _DAYS_BACK:
+        clock = rest.strip() or "00:00"
+    elif rest:
+        return None
+    else:
+        word, clock = "today", text
+    match = _CLOCK.fullmatch(clock)
+    if match is None:
+        return None
+    hour, minute, second = (int(part or 0) for part in match.groups())
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    day = now - timedelta(days=_DAYS_BACK[word])
+    return datetime(day.year, day.month, day.day, hour, minute, second)
+
+
+def _iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _is_local(now: datetime) -> bool:
+    return now.utcoffset() == now.astimezone().utcoffset()
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import make_private_folder
-from ottla.coordination.interface.access import StoreAccess
+from ottla.coordination.interface.client import StoreAccess
 from ottla.coordination.interface.errors import StoreUnavailable
 from ottla.coordination.interface.store import Store
 from ottla.coordination.memory.memory import MemoryStore

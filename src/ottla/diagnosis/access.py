@@ -1,6 +1,12 @@
-"""Explains whether a principal may do something in a cluster, and which rule decides."""
+"""Explains what a client may do, and which quotas apply to it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from ottla.client.admin import Admin
+from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
+from ottla.quota.keys import QuotaKey, keys_of
+from ottla.quota.table import QuotaTable
 from ottla.security.acl import Pattern
 from ottla.security.authorizer import Authorizer, Ruling
 from ottla.security.names import AclOperation
@@ -21,3 +27,48 @@ async def explain_access(
         rules=AclRules(await admin.acls.find()),
     )
     return authorizer.explain(principal, host, operation, resource.type, resource.name)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLimit:
+    """A limit that applies, and the entity for which it is set."""
+
+    key: QuotaKey
+    limit: float
+    set_for: QuotaEntity
+
+
+def limits_of(
+    entity: QuotaEntity, found: Mapping[QuotaEntity, Mapping[str, float]]
+) -> list[HeldLimit]:
+    """The limits that apply to `entity`, of all that are set.
+
+    For each key the limit of the most specific entity that matches, which may be `entity` itself.
+    For a default entity, the limits set for it.
+    """
+    table = QuotaTable({one: _known(one, limits) for one, limits in found.items()})
+    held: list[HeldLimit] = []
+    for key in keys_of(entity):
+        for level in _levels(entity):
+            limit = table.quotas.get(level, {}).get(key)
+            if limit is not None:
+                held.append(HeldLimit(key, limit, level))
+                break
+    return held
+
+
+def _levels(entity: QuotaEntity) -> Iterable[QuotaEntity]:
+    """The entities whose quotas apply to `entity`, the most specific first."""
+    if entity.ip is not None:
+        return dict.fromkeys((entity, QuotaEntity(ip=DEFAULT)))
+    users = dict.fromkeys((entity.user, DEFAULT)) if entity.user is not None else {}
+    clients = dict.fromkeys((entity.client_id, DEFAULT)) if entity.client_id is not None else {}
+    levels = []
+    for user in users:
+        levels += [QuotaEntity(user, client) for client in clients]
+        levels.append(QuotaEntity(user))
+    return [*levels, *(QuotaEntity(client_id=client) for client in clients)]
+
+
+def _known(entity: QuotaEntity, limits: Mapping[str, float]) -> dict[QuotaKey, float]:
+    return {key: limits[key.value] for key in keys_of(entity) if key.value in limits}

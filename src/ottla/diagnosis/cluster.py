@@ -11,9 +11,7 @@ from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import CleanerStanding, FailedCleaning
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.diagnosis.disks import disk_findings
-from ottla.diagnosis.findings import Finding, Trouble
-from ottla.diagnosis.health import counts, findings
+from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
 
 # An internal topic keeps the replicas it was created with. A cluster that had one broker when its
 # first group committed, and has three now, still has one copy of all committed offsets.

@@ -1,14 +1,18 @@
-"""The decisions that led to a partition's leader and ISR."""
+"""The decisions that led to a partition's leader and ISR, and why a group rebalanced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import Story
+from ottla.client.admin.groups import GroupDescription
 from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.rebalances import RebalanceStory
 from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
+from ottla.wire.messages.describe_rebalances import DescribedRebalance
 
 # An election changes the ISR, too: dead replicas are removed.
 ABOUT_ISR = (
@@ -47,3 +51,36 @@ async def story_of(
     """
     (standing,) = await standings_of(admin, [name])
     return PartitionStory(standing, await admin.decisions.about(name, kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRebalances:
+    """A group's state, and its rebalances that brokers remember."""
+
+    group: GroupDescription
+    story: RebalanceStory
+
+
+async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
+    """Get a group's rebalances.
+
+    Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker if no broker is Ottla.
+    """
+    group = await admin.groups.describe(group_id)
+    if group.state == "Dead":
+        raise OttlaError(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"no such group: {group_id}; `ottla group list` names those there are",
+        )
+    return GroupRebalances(group, await admin.rebalances.of(group_id))
+
+
+def first_cause(one: DescribedRebalance) -> str | None:
+    """The first cause with its member, and the number of other causes; None without causes."""
+    if not one.causes:
+        return None
+    first = one.causes[0]
+    name = first.instance_id or first.client_id or first.member_id
+    more = len(one.causes) - 1 + one.causes_omitted
+    words = f"{name} {first.kind}" if name else first.kind
+    return f"{words} (and {more} more)" if more else words

@@ -10,7 +10,7 @@ from ottla.client.admin import Admin
 from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember
 from ottla.client.admin.share_groups import SHARE
 from ottla.client.consumer.offsets import LATEST
-from ottla.diagnosis.offsets import known_offsets
+from ottla.diagnosis.partitions import known_offsets
 from ottla.diagnosis.retention import GroupLoss, group_losses
 
 

@@ -1,4 +1,4 @@
-"""The state of partitions, and the bounds of their logs."""
+"""The state of partitions: replicas, the bounds of their logs, and their sizes on disk."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.connection.view import NO_LEADER, PartitionView, TopicView
-from ottla.client.consumer.offsets import EARLIEST, LATEST
+from ottla.client.consumer.offsets import EARLIEST, LATEST, list_offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,76 @@ def brokers_down(views: Iterable[TopicView], live: Collection[int]) -> tuple[int
 def fewest_alive(view: TopicView, live: Collection[int]) -> int:
     """The number of live replicas of the partition that has fewest."""
     return min(sum(broker in live for broker in entry.replicas) for entry in view.partitions)
+
+
+Offsets = dict[TopicPartition, int]
+
+
+async def partitions_of(
+    cluster: Cluster, topic: str, chosen: Iterable[int] = ()
+) -> list[TopicPartition]:
+    """The partitions of the topic, or those `chosen`.
+
+    Raises UnknownTopic, and UNKNOWN_TOPIC_OR_PARTITION for a number the topic does not have.
+    """
+    view = await cluster.topic(topic)
+    count = len(view.partitions)
+    wanted = sorted(set(chosen)) or range(count)
+    for index in wanted:
+        if index >= count:
+            raise OttlaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic!r} has partitions 0 to {count - 1}, not {index}",
+            )
+    return [TopicPartition(topic, index) for index in wanted]
+
+
+async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at: int) -> Offsets:
+    """Offsets by name (EARLIEST, LATEST) or time in ms; -1 if all records are older."""
+    found = await list_offsets(cluster, dict.fromkeys(partitions, at))
+    return {partition: entry.offset for partition, entry in found.items()}
+
+
+async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int) -> Offsets:
+    """As `offsets_at`, without partitions that do not exist or have no leader."""
+    views = {view.name: view for view in await admin.topics.all(internal=True)}
+    there = [
+        place
+        for place in places
+        if place.topic in views
+        and place.partition < len(views[place.topic].partitions)
+        and views[place.topic].partitions[place.partition].leader != NO_LEADER
+    ]
+    return await offsets_at(connections_of(admin), there, at) if there else {}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSize:
+    """Bytes of a topic's logs: those of the leaders, and those of all replicas."""
+
+    name: str
+    partition_count: int
+    leader_bytes: int
+    replica_bytes: int
+
+
+async def topic_sizes(admin: Admin, names: Sequence[str] | None) -> list[TopicSize]:
+    """The sizes of the topics `names` (None: all), the largest first.
+
+    Replicas on brokers that are down are not counted. Raises UnknownTopic.
+    """
+    views = (
+        await admin.topics.all(internal=True)
+        if names is None
+        else await admin.topics.describe_all(names)
+    )
+    leaders = {(v.name, entry.index): entry.leader for v in views for entry in v.partitions}
+    led, held = dict.fromkeys((v.name for v in views), 0), dict.fromkeys((v.name for v in views), 0)
+    for folder in await admin.logs.directories():
+        for place, size in folder.partition_bytes.items():
+            if place.topic in held:
+                held[place.topic] += size
+                is_leader = leaders.get((place.topic, place.partition)) == folder.broker_id
+                led[place.topic] += size if is_leader else 0
+    found = [TopicSize(v.name, len(v.partitions), led[v.name], held[v.name]) for v in views]
+    return sorted(found, key=lambda one: (-one.replica_bytes, one.name))

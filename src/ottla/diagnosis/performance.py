@@ -8,7 +8,7 @@ from time import monotonic
 from ottla.base.ids import TopicPartition
 from ottla.client import Consumer, Delivery, Producer, ProducerOptions
 from ottla.client.connection.cluster import connections_of
-from ottla.diagnosis.offsets import partitions_of
+from ottla.diagnosis.partitions import partitions_of
 
 _AT_ONCE = 1_000
 _MOST = 100_000

@@ -1,7 +1,21 @@
-"""Finds the settings that an operator has set. Pure."""
+"""Explains a setting from Ottla's own tables, and finds those that an operator has set. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from ottla.base.quantities import size_words, span_words
+from ottla.base.settings import (
+    BROKER_SETTINGS,
+    GROUP_SETTINGS,
+    TOPIC_SETTINGS,
+    ConfigType,
+    Setting,
+    UpdateMode,
+)
+from ottla.base.settings.declaration.setting import Use
+from ottla.base.settings.tables import unknown_name
+from ottla.base.settings.tables.former import FORMER_SETTINGS
+from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 
 _MIN_ISR = "min.insync.replicas"
@@ -24,3 +38,107 @@ def _is_first_value(entry: ConfigEntry) -> bool:
         source is ConfigSource.DEFAULT and value == entry.value
         for _, value, source in entry.synonyms
     )
+
+
+_TABLES = (("topic", TOPIC_SETTINGS), ("broker", BROKER_SETTINGS), ("group", GROUP_SETTINGS))
+_CHANGES = {
+    UpdateMode.READ_ONLY: "only in the broker's file, with a restart",
+    UpdateMode.PER_BROKER: "while running, for one broker",
+    UpdateMode.CLUSTER_WIDE: "while running, for one broker or all",
+}
+_USES = {
+    Use.USED: "",
+    Use.UNUSED: "accepted, and changes nothing",
+    Use.REFUSED: "refused where it is set: Ottla has no such part",
+}
+_LONGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A setting of one kind (topic, broker or group). Texts may be empty.
+
+    `default_words` has a long number as people say it beside; `synonyms` give the value where
+    the setting is not set itself, or stand in for it, finest first.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    type: str = ""
+    default: str | None = None
+    default_words: str | None = None
+    rule: str = ""
+    change: str = ""
+    synonyms: tuple[str, ...] = ()
+    differs: str = ""
+    use: str = ""
+
+
+def explanations(name: str) -> list[Explanation]:
+    """The setting `name` of each kind that has it; empty if there is none."""
+    found = [_explanation(kind, table[name]) for kind, table in _TABLES if name in table]
+    if name in FORMER_SETTINGS:
+        found.append(
+            Explanation(
+                name,
+                "broker",
+                f"A setting of earlier versions of Kafka. {FORMER_SETTINGS[name]}",
+                use=_USES[Use.UNUSED],
+            )
+        )
+    return found
+
+
+def settings_with(part: str) -> list[Explanation]:
+    """The settings whose names contain `part`. Raises OttlaError, naming similar ones."""
+    found = [
+        _explanation(kind, entry)
+        for kind, table in _TABLES
+        for name, entry in table.items()
+        if part in name and not entry.internal
+    ]
+    if not found:
+        names = {name for _, table in _TABLES for name in table} | set(FORMER_SETTINGS)
+        raise unknown_name(part, names, "topic, broker or group")
+    return found
+
+
+def _explanation(kind: str, setting: Setting) -> Explanation:
+    default = "(hidden)" if setting.sensitive else setting.text_of(setting.default)
+    return Explanation(
+        setting.name,
+        kind,
+        setting.doc,
+        ConfigType(setting.type).name.lower(),
+        default,
+        _with_words(setting, default),
+        setting.validator.rule if setting.validator else "",
+        f"while running, for one {kind}" if kind != "broker" else _CHANGES[setting.update],
+        tuple(_synonyms(kind, setting.name)),
+        setting.differs,
+        _USES[setting.use],
+    )
+
+
+def _with_words(setting: Setting, default: str | None) -> str | None:
+    """A long number, followed by its value with a unit."""
+    value = setting.default
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
+        return default if default != "" else "(empty)"
+    if value == _LONGEST:
+        return f"{default} (never)" if setting.name.endswith((".ms", ".messages")) else default
+    if setting.name.endswith(".ms"):
+        return f"{default} ({span_words(value)})"
+    if setting.name.endswith(".bytes"):
+        return f"{default} ({size_words(value)})"
+    return default
+
+
+def _synonyms(kind: str, name: str) -> list[str]:
+    """The settings that give its default or replace it, finest unit first."""
+    if kind == "topic":
+        return [f"broker's {other}" for other, _ in TOPIC_SYNONYMS.get(name, ())]
+    if kind == "group":
+        return [f"broker's {other}" for other, _ in GROUP_SYNONYMS.get(name, ())]
+    return [other for other in BROKER_SYNONYMS.get(name, ()) if other != name]

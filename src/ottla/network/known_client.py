@@ -4,7 +4,7 @@ import asyncio
 import select
 from typing import Any, cast
 
-from ottla.base.addresses import MAPPED, counted_address
+from ottla.base.fairness import MAPPED, counted_address
 from ottla.security.principal import ANONYMOUS, Principal
 
 # Where the system lacks this event, POLLHUP is used.

@@ -3,7 +3,7 @@
 import mmap
 from typing import Final, Protocol
 
-from ottla.base.fair_share import fair_share
+from ottla.base.fairness import fair_share
 from ottla.base.system import anonymous_memory
 from ottla.network.before_login import BytesBeforeLogin
 

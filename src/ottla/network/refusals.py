@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Hashable
 
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 
 _log = logging.getLogger(__name__)
 

@@ -6,15 +6,5 @@ begun continue in the cluster when the caller stops waiting. Nothing here prints
 reads options. `lake`, `testing` and `cli` may import it; it imports `diagnosis`, `client` and the
 cores below.
 
-Begin with `plans` (the contents of a plan of moves) and `moves` (its execution); `drain`, `balance`
-and `placement` make such plans.
-
-A plan is a frozen value that can be shown before anything changes; a function that takes it and an
-`Admin` of `ottla.client` carries it out, and reports progress to a callback. What has begun
-goes on in the cluster when the caller stops waiting. Nothing here prints, asks a person, or reads
-options.
-
-`lake`, `testing` and `cli` may import it; it imports `diagnosis`, `client` and the cores below.
-Begin with `plans` (what a plan of moves says) and `moving` (how it is carried out); `drain`,
-`balance` and `placement` make such plans.
+Begin with `moves` (the contents of a plan of moves, and its execution); `placement` makes plans.
 """

@@ -12,7 +12,7 @@ from ottla.client.admin.share_groups import SHARE
 from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.groups import described_group
-from ottla.diagnosis.offsets import Offsets, known_offsets, offsets_at, partitions_of
+from ottla.diagnosis.partitions import Offsets, known_offsets, offsets_at, partitions_of
 
 _AT_REST = ("Empty", "Dead")
 

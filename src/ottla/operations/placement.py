@@ -1,15 +1,15 @@
-"""Plans that put partitions on chosen brokers, and reassignments by a replica list."""
+"""Plans of moves: onto chosen brokers, evenly over all brokers, or off one broker."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.controller.balance import onto
+from ottla.controller.balance import Lists, Racks, balanced, follow_only, off, onto
 from ottla.diagnosis.partitions import standings_of
-from ottla.operations.moves import sizes
-from ottla.operations.plans import MovePlan, Plan, move_plan
+from ottla.operations.moves import MovePlan, OnDone, Plan, carry_out, lead_first, move_plan, sizes
 
 
 async def plan_placement(
@@ -54,3 +54,98 @@ def _chosen(
             f"broker {strange[0]} is not alive; there are {sorted(racks)}",
         )
     return {broker: rack for broker, rack in racks.items() if chosen is None or broker in chosen}
+
+
+@dataclass(frozen=True, slots=True)
+class BalancePlan:
+    """The moves, and the partitions whose leadership returns to their first replica."""
+
+    moves: MovePlan
+    given_back: tuple[TopicPartition, ...]
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.moves.plan or self.given_back)
+
+
+async def plan_balance(admin: Admin) -> BalancePlan:
+    """Plan to give each broker as many replicas and leaders as any other.
+
+    Partitions that are being moved count with the replicas they will have, and stay as they are.
+    """
+    found = await admin.cluster.describe()
+    standings = await admin.partitions.standings()
+    racks = {broker.broker_id: broker.rack for broker in found.brokers}
+    under_way = await admin.partitions.reassignments()
+    ends = {name: move.target for name, move in under_way.items()}
+    lists = {one.name: ends.get(one.name, one.replicas) for one in standings}
+    plan = balanced(lists, racks, ends)
+    moves = move_plan(plan, standings, await sizes(admin))
+    return BalancePlan(moves, led_by_others(standings, {*plan, *ends}))
+
+
+async def balance(admin: Admin, plan: BalancePlan, at_once: int, on_done: OnDone) -> None:
+    """Carry out the plan, `at_once` partitions at a time."""
+    await carry_out(admin, plan.moves.plan, at_once, on_done)
+    if plan.given_back:
+        await lead_first(admin, plan.given_back)
+
+
+def led_by_others(
+    standings: Iterable[PartitionStanding], besides: Collection[TopicPartition]
+) -> tuple[TopicPartition, ...]:
+    """Partitions whose first replica is in sync and not the leader, without those `besides`."""
+    return tuple(
+        one.name
+        for one in standings
+        if one.name not in besides and one.leader != one.replicas[0] and one.replicas[0] in one.isr
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DrainPlan:
+    """The moves off the broker; `stay` are partitions that no other broker could lead."""
+
+    moves: MovePlan
+    stay: tuple[TopicPartition, ...]
+
+
+async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> DrainPlan:
+    """Plan to move all replicas off the broker, or (`only_leaders`) all leadership.
+
+    Raises BROKER_NOT_AVAILABLE where there is no such broker and it has no replicas, and
+    INVALID_REPLICATION_FACTOR where the other brokers are too few to take its replicas.
+    """
+    found = await admin.cluster.describe()
+    standings = await admin.partitions.standings()
+    lists = {one.name: one.replicas for one in standings}
+    racks = {broker.broker_id: broker.rack for broker in found.brokers}
+    if broker_id not in racks and not any(broker_id in replicas for replicas in lists.values()):
+        raise OttlaError(
+            ErrorCode.BROKER_NOT_AVAILABLE,
+            f"there is no broker {broker_id}, and none of its replicas; there are {sorted(racks)}",
+        )
+    if not only_leaders:
+        plan = _off(lists, broker_id, racks)
+        return DrainPlan(move_plan(plan, standings, await sizes(admin)), ())
+    plan = follow_only(lists, broker_id, racks)
+    moves = move_plan(plan, standings, await sizes(admin))
+    return DrainPlan(moves, _led_on(standings, plan, broker_id))
+
+
+def _led_on(
+    standings: Iterable[PartitionStanding], plan: Plan, broker_id: int
+) -> tuple[TopicPartition, ...]:
+    """The partitions that the broker leads and will keep leading."""
+    return tuple(one.name for one in standings if one.name not in plan and one.leader == broker_id)
+
+
+def _off(lists: Lists, broker_id: int, racks: Racks) -> Plan:
+    try:
+        return off(lists, broker_id, racks)
+    except OttlaError as error:
+        raise OttlaError(
+            error.code,
+            f"{error.message}; to empty it of leaders only, `ottla broker drain {broker_id} "
+            "--leaders`",
+        ) from None

@@ -7,7 +7,7 @@ from ottla.base.quantities import counted
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.operations.plans import Plan
+from ottla.operations.moves import Plan
 
 _RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 _LEADERS = "leader.replication.throttled.replicas"

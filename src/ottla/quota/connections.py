@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ottla.base.addresses import counted_address
+from ottla.base.fairness import counted_address
 from ottla.quota.client_quotas import ClientQuotas, Windows
 from ottla.quota.failing_addresses import FailingAddresses
 from ottla.quota.windowed_rate import WindowedRate

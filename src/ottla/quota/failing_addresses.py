@@ -7,7 +7,7 @@ Connections that are open, and addresses that did not fail, are not concerned. T
 IPv6 /64 are one.
 """
 
-from ottla.base.addresses import counted_address
+from ottla.base.fairness import counted_address
 
 # Failures allowed at once, in seconds of the rate.
 _BURST_S = 2

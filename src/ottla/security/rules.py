@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from ottla.base.addresses import MAPPED
+from ottla.base.fairness import MAPPED
 from ottla.metadata.quota_entity import plain_address
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import EVERY_USER, WILDCARD, AclResource, PatternType

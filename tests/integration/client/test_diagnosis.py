@@ -13,9 +13,8 @@ from ottla.client import Admin
 from ottla.client.admin.configs import ResourceKind
 from ottla.diagnosis import cluster
 from ottla.diagnosis.cluster import ClusterHealth
-from ottla.operations.balance import plan_balance
-from ottla.operations.drain import plan_drain
 from ottla.operations.group_offsets import OffsetTarget, apply, planned
+from ottla.operations.placement import plan_balance, plan_drain
 from ottla.operations.settings import change_settings
 from ottla.operations.topics import create_topic, delete_topics
 

@@ -8,7 +8,7 @@ from kazoo.client import KazooClient
 from rig.zookeeper import Ensemble
 
 from ottla.coordination.connect import connect
-from ottla.coordination.interface.access import StoreAccess
+from ottla.coordination.interface.client import StoreAccess
 from ottla.coordination.interface.store import (
     Create,
     SessionExpired,

@@ -6,9 +6,8 @@ import pytest
 
 from ottla.record.header import BatchHeader
 from ottla.storage.cleaner.survivors import Keeping
-from ottla.storage.log import old_segments, open_log, truncation
+from ottla.storage.log import retention, truncation
 from ottla.storage.log.log import Log
-from ottla.storage.producers import entry as producer_entry
 from ottla.storage.producers import state as producer_state
 from ottla.storage.segment.segment import Segment
 
@@ -27,14 +26,13 @@ def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
 
 def a_start_forgets_producers(patch: pytest.MonkeyPatch) -> None:
     """A log that is opened knows nobody."""
-    load = open_log.load
+    make = Log.__init__
 
-    def open_anew(*arguments: Any, **named: Any) -> Any:
-        loaded = load(*arguments, **named)
-        loaded.producers.entries.clear()
-        return loaded
+    def make_anew(self: Log, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        self.producers.entries.clear()
 
-    patch.setattr(open_log, "load", open_anew)
+    patch.setattr(Log, "__init__", make_anew)
 
 
 def a_cut_forgets_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -49,27 +47,26 @@ def gaps_are_taken(patch: pytest.MonkeyPatch) -> None:
 
 def old_batches_are_gaps(patch: pytest.MonkeyPatch) -> None:
     """What was appended before the last five batches of a producer is called out of order."""
-    patch.setattr(producer_entry.ProducerEntry, "is_before_kept", lambda *_: False)
+    patch.setattr(producer_state.ProducerEntry, "is_before_kept", lambda *_: False)
 
 
 def every_older_sequence_was_appended(patch: pytest.MonkeyPatch) -> None:
     """It is not asked from where on this log knows the producer."""
-    patch.setattr(producer_entry.ProducerEntry, "is_before_kept", _is_older)
+    patch.setattr(producer_state.ProducerEntry, "is_before_kept", _is_older)
 
 
-def _is_older(entry: producer_entry.ProducerEntry, header: BatchHeader) -> bool:
+def _is_older(entry: producer_state.ProducerEntry, header: BatchHeader) -> bool:
     return header.last_sequence < entry.batches[0].first_sequence
 
 
 def sequences_do_not_wrap(patch: pytest.MonkeyPatch) -> None:
     """After the last number comes one more."""
-    for module in (producer_state, producer_entry):
-        patch.setattr(module, "SEQUENCE_MASK", 2**62 - 1)
+    patch.setattr(producer_state, "SEQUENCE_MASK", 2**62 - 1)
 
 
 def retention_forgets_producers(patch: pytest.MonkeyPatch) -> None:
     """Who has no record left in a log is a stranger there."""
-    set_aside = old_segments.set_segments_aside
+    set_aside = retention.set_segments_aside
 
     def drop(log: Log, removed: list[Segment]) -> Any:
         entries = log.producers.entries
@@ -78,7 +75,7 @@ def retention_forgets_producers(patch: pytest.MonkeyPatch) -> None:
                 del entries[producer_id]
         return set_aside(log, removed)
 
-    patch.setattr(old_segments, "set_segments_aside", drop)
+    patch.setattr(retention, "set_segments_aside", drop)
 
 
 def compaction_takes_the_last_batch(patch: pytest.MonkeyPatch) -> None:

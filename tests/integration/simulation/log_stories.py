@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
-from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.retention import delete_old_segments
 from tests.unit.storage.compacting import add, clean, compacted_log
 from tests.unit.storage.logs import append, open_log, ranges
 

@@ -1,4 +1,4 @@
-from ottla.base.fair_share import fair_share
+from ottla.base.fairness import fair_share
 
 
 def test_an_owner_has_a_quarter_and_at_least_one():

@@ -1,6 +1,6 @@
 """What is reported of events that come again and again."""
 
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 
 
 def test_the_first_of_a_kind_is_reported_and_then_one_an_interval() -> None:

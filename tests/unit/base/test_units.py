@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ottla.base.quantities import size_words, span_words
-from ottla.base.units import amount, moment_ms, size_bytes, span_ms
+from ottla.base.quantities import amount, moment_ms, size_bytes, size_words, span_ms, span_words
 
 NOW = datetime(2024, 3, 10, 15, 30, tzinfo=timezone(timedelta(hours=2)))
 EAST = timezone(timedelta(hours=14))

@@ -11,8 +11,7 @@ from ottla.broker.cluster.registration import prepare
 from ottla.broker.configs.stored import change
 from ottla.coordination.interface.store import Create, Delete
 from ottla.coordination.memory.faults import StoreFaults
-from ottla.coordination.memory.memory import MemoryStore
-from ottla.coordination.memory.tree import MemoryTree
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 from ottla.metadata.nodes import decode_configs
 

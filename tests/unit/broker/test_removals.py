@@ -4,7 +4,7 @@ import asyncio
 
 from ottla.broker.partitions.removals import Removals
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.segment.deletion import Deletion
+from ottla.storage.segment.segments import Deletion
 
 DAY_MS = 86_400_000
 

@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.sequence_gaps import SequenceGaps
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
-from ottla.storage.producers.entry import AppendedBatch, ProducerEntry
+from ottla.storage.producers.state import AppendedBatch, ProducerEntry
 
 AGAIN = ErrorCode.NOT_LEADER_OR_FOLLOWER
 NOT_ENOUGH = ErrorCode.NOT_ENOUGH_REPLICAS

@@ -22,10 +22,9 @@ from ottla.coordination.interface.store import (
     StoreRolledBack,
     StoreUnavailable,
 )
-from ottla.coordination.sqlite.bell import Bell
-from ottla.coordination.sqlite.lease import CLOCK
-from ottla.coordination.sqlite.session_lock import SessionLock
-from ottla.coordination.sqlite.sqlite import SqliteStore
+from ottla.coordination.sqlite.peers import SessionLock
+from ottla.coordination.sqlite.session import CLOCK
+from ottla.coordination.sqlite.sqlite import Bell, SqliteStore
 from tests.unit.coordination.contract import eventually
 from tests.unit.coordination.writes import create, delete, set_data
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.diagnosis.explanations import Explanation, explanations, settings_with
+from ottla.diagnosis.settings import Explanation, explanations, settings_with
 
 
 def test_a_setting_is_explained_for_each_kind_that_has_it() -> None:

@@ -5,9 +5,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.logs import LogDirectory
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.connection.view import NO_LEADER
-from ottla.diagnosis.disks import disk_findings
-from ottla.diagnosis.findings import Finding, Trouble
-from ottla.diagnosis.health import counts, findings
+from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
 
 
 def standing(

@@ -2,7 +2,7 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
-from ottla.diagnosis.ledger import OffsetLoss, losses
+from ottla.diagnosis.retention import OffsetLoss, losses
 from ottla.ledger.history import StartCause
 
 

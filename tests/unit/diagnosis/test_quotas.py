@@ -1,6 +1,6 @@
 """Which of the quotas that are set hold for a client."""
 
-from ottla.diagnosis.quotas import HeldLimit, limits_of
+from ottla.diagnosis.access import HeldLimit, limits_of
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
 from ottla.quota.keys import QuotaKey
 

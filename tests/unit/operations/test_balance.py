@@ -2,8 +2,8 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.operations.balance import BalancePlan, led_by_others
-from ottla.operations.plans import MovePlan
+from ottla.operations.moves import MovePlan
+from ottla.operations.placement import BalancePlan, led_by_others
 
 
 def standing(

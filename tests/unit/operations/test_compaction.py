@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ottla.operations.compaction import is_done
+from ottla.operations.topics import is_done
 from tests.unit.diagnosis.test_compaction import STANDING
 
 

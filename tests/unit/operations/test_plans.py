@@ -5,7 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.partitions import PartitionStanding, Reassignment
-from ottla.operations.plans import Move, MoveProgress, from_json, move_plan, progress_of, to_json
+from ottla.operations.moves import Move, MoveProgress, from_json, move_plan, progress_of, to_json
 
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 

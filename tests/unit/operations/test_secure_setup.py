@@ -9,8 +9,8 @@ from cryptography.exceptions import InvalidSignature
 
 from ottla.base.errors import OttlaError
 from ottla.operations.certificates import issue, key_pem, load_authority, new_authority
-from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.login import kept_password
+from ottla.operations.secure.settings import SecureFolder
 from ottla.operations.secure.setup import prepare, renew, stores_in_memory
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)

@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.settings.properties import parse_properties
 from ottla.client.admin.tokens import TokenDescription
-from ottla.operations.tokens import settings_with_token
+from ottla.operations.secure.login import settings_with_token
 from ottla.security.principal import Principal
 from ottla.security.sasl.client import identity_of
 from ottla.security.sasl.jaas import parse_jaas

@@ -1,7 +1,7 @@
 """Laws of the ballast: it holds all of its room or none, and gives it up once."""
 
-from ottla.storage.disk.ballast import BALLAST, BALLAST_BYTES, Ballast
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.disk.reserve import BALLAST, BALLAST_BYTES, Ballast
 
 
 def directory(capacity_bytes):

@@ -17,11 +17,11 @@ from ottla.storage.cleaner.swap import Swap
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.files.names import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from ottla.storage.log.log import Log
-from ottla.storage.log.old_segments import delete_old_segments
 from ottla.storage.log.range_account import Accounting
 from ottla.storage.log.relocation import leave
+from ottla.storage.log.retention import delete_old_segments
 from ottla.storage.log.truncation import restart_at, truncate_to
-from ottla.storage.segment.deletion import Deletion, depart
+from ottla.storage.segment.segments import Deletion, depart
 
 from .compacting import add, compacted_log, found
 

@@ -9,7 +9,7 @@ import pytest
 from ottla.storage.disk.errors import DirectoryFailed
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.files.failed_flush import FAILED_FLUSH
+from ottla.storage.recovery.leftovers import FAILED_FLUSH
 
 from .logs import FOLDER, append, open_log, ranges
 

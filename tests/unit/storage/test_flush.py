@@ -7,7 +7,7 @@ import pytest
 
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.retention import delete_old_segments
 from ottla.storage.log.truncation import truncate_to
 
 from .batches import batch

@@ -12,7 +12,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.directory.log_opener import Wanted
+from ottla.storage.directory.placement import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, LogCorrupt, StorageError
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem

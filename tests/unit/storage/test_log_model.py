@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.retention import delete_old_segments
 from ottla.storage.log.truncation import truncate_to
 
 from .logs import append, open_log, read_headers

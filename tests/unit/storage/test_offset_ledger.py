@@ -13,9 +13,9 @@ from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.files.names import LEDGER, LEDGER_SUFFIX
 from ottla.storage.log.log import Log
-from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
 from ottla.storage.log.range_account import Accounting
 from ottla.storage.log.relocation import take_over
+from ottla.storage.log.retention import delete_old_segments, note_old_segments, old_segments
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 
 from .batches import batch, marker, parsed

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
-from ottla.storage.log.old_segments import delete_old_segments
+from ottla.storage.log.retention import delete_old_segments
 from ottla.storage.log.scrub import STEP_BYTES, SegmentScrub, scrubs
 from ottla.storage.log.truncation import truncate_to
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 from ottla.security.audit.chain import Head, canonical
 
 _log = logging.getLogger(__name__)

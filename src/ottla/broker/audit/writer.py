@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 from ottla.broker.audit.files import AuditFiles
 from ottla.security.audit.chain import Event, Head
 

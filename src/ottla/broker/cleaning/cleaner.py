@@ -25,9 +25,8 @@ from ottla.broker.partitions.removals import Removals
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.record.key_map import ENTRY_BYTES
-from ottla.storage.cleaner.dirt import Dirt, look
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
-from ottla.storage.cleaner.plan import LogCleaning
+from ottla.storage.cleaner.plan import Dirt, LogCleaning, look
 from ottla.storage.cleaner.swap import Swap
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError, storage_error

@@ -7,7 +7,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.removals import Removals
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.segment.deletion import Deletion, Departure, depart
+from ottla.storage.segment.segments import Deletion, Departure, depart
 
 
 class Departures:

@@ -9,7 +9,7 @@ from uuid import UUID
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 from ottla.broker.partitions.departures import Departures
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition, PartitionRoles
@@ -19,7 +19,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from ottla.storage.directory import salvage
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.directory.log_opener import Wanted
+from ottla.storage.directory.placement import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, LogCorrupt, StorageError
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LogConfig

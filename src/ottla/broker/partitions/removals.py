@@ -4,7 +4,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-from ottla.storage.segment.deletion import Deletion
+from ottla.storage.segment.segments import Deletion
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ A producer that sends the same batch a second time has nothing before it: the ga
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_SEQUENCE
 from ottla.record.header import BatchHeader
-from ottla.storage.producers.entry import BATCHES_KEPT, SEQUENCE_MASK, ProducerEntry
+from ottla.storage.producers.state import BATCHES_KEPT, SEQUENCE_MASK, ProducerEntry
 
 # The number of producers remembered; the oldest are dropped for new ones.
 _PRODUCERS_MAX = 1_000

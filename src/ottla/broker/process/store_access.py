@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.coordination.interface.access import StoreAccess
+from ottla.coordination.interface.client import StoreAccess
 from ottla.metadata.paths import SENSITIVE
 from ottla.network.tls.options import TlsOptions, client_options
 from ottla.network.tls.source import client_source

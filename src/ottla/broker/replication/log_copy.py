@@ -31,7 +31,7 @@ from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.log.log import Log, Slice
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
-from ottla.storage.segment.deletion import Deletion
+from ottla.storage.segment.segments import Deletion
 
 # The core needs ids: the copy is no broker, and its source is always on this broker.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)

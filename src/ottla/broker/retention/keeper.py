@@ -23,8 +23,14 @@ from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
 from ottla.storage.log.log import Log
-from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
-from ottla.storage.log.retention import Hold, Verdict, hold
+from ottla.storage.log.retention import (
+    Hold,
+    Verdict,
+    delete_old_segments,
+    hold,
+    note_old_segments,
+    old_segments,
+)
 
 _log = logging.getLogger(__name__)
 

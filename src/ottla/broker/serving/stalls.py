@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Final, TypeVar
 
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 from ottla.network.connection import Connection
 from ottla.wire.api import key_name
 

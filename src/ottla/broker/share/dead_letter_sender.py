@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.base.seldom import Seldom
+from ottla.base.log_lines import Seldom
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.resolve import topic_value
 from ottla.broker.cluster.links import Links

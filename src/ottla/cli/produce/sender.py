@@ -23,7 +23,7 @@ from ottla.client import (
 )
 from ottla.client.connection.cluster import connections_of
 from ottla.client.producer.options import Acks, Codec
-from ottla.diagnosis.offsets import partitions_of
+from ottla.diagnosis.partitions import partitions_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

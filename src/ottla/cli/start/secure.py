@@ -12,11 +12,11 @@ from ottla.base.settings.listeners import is_wildcard, listen_addresses
 from ottla.broker.process.stored_security import StoredSecurity, stored_security
 from ottla.cli.start.secured import Secured
 from ottla.operations.secure import setup
-from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.login import kept_password
 from ottla.operations.secure.settings import (
     ADMINISTRATOR,
     BROKERS,
+    SecureFolder,
     broker_login,
     certificate_hosts,
     secured,

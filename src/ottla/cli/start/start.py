@@ -18,9 +18,8 @@ from ottla.base.settings.listeners import is_wildcard
 from ottla.cli.common import options
 from ottla.cli.start.secured import Secured, address_for_clients, instructions
 from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single
-from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.login import PROTOCOL
-from ottla.operations.secure.settings import ADMINISTRATOR
+from ottla.operations.secure.settings import ADMINISTRATOR, SecureFolder
 
 # Time, level, message.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted, size_words
-from ottla.operations.moves import OnDone, OnProgress
-from ottla.operations.plans import Move, MovePlan, MoveProgress
+from ottla.operations.moves import Move, MovePlan, MoveProgress, OnDone, OnProgress
 
 COLUMNS = ["partition", "from", "to", "copied_to", "size"]
 STATUS_COLUMNS = ["partition", "to", "coming", "going", "copied", "bytes_left"]

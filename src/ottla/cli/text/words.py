@@ -8,7 +8,7 @@ from typing import Literal
 
 import click
 
-from ottla.base import units
+from ottla.base import quantities
 from ottla.base.clock import local_now
 from ottla.base.errors import OttlaError
 from ottla.security.principal import Principal, parse_principal
@@ -38,28 +38,28 @@ def position(text: str) -> Position:
         return Position("offset", int(text))
     if text.startswith("-") and text[1:].isdecimal():
         return Position("last", int(text[1:]))
-    time_ms = units.moment_ms(text, local_now())
+    time_ms = quantities.moment_ms(text, local_now())
     if time_ms is None:
         raise click.BadParameter(
             f"{text!r} is no place in a log; write earliest, latest, an offset, -N for the last "
-            f"N records, or a time: {units.MOMENT_FORMS}"
+            f"N records, or a time: {quantities.MOMENT_FORMS}"
         )
     return Position("time", time_ms)
 
 
 def moment(text: str) -> int:
     """A time, in milliseconds since 1970."""
-    time_ms = units.moment_ms(text, local_now())
+    time_ms = quantities.moment_ms(text, local_now())
     if time_ms is None:
-        raise click.BadParameter(f"{text!r} is no time; write {units.MOMENT_FORMS}")
+        raise click.BadParameter(f"{text!r} is no time; write {quantities.MOMENT_FORMS}")
     return time_ms
 
 
 def span(text: str | int) -> int:
     """Milliseconds of `30s`, `5m`; a number is one already, as the default of an option."""
-    found = text if isinstance(text, int) else units.span_ms(text)
+    found = text if isinstance(text, int) else quantities.span_ms(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no span of time; write {units.SPAN_FORMS}")
+        raise click.BadParameter(f"{text!r} is no span of time; write {quantities.SPAN_FORMS}")
     return found
 
 
@@ -67,15 +67,15 @@ def interval(text: str | int) -> int:
     """A span greater than zero."""
     found = span(text)
     if not found:
-        raise click.BadParameter(f"{text!r} is too short; write {units.SPAN_FORMS}")
+        raise click.BadParameter(f"{text!r} is too short; write {quantities.SPAN_FORMS}")
     return found
 
 
 def size(text: str | int) -> int:
     """Bytes of `500k`, `128MB`, `2Gi`; a number is one already, as the default of an option."""
-    found = text if isinstance(text, int) else units.size_bytes(text)
+    found = text if isinstance(text, int) else quantities.size_bytes(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no size; write {units.SIZE_FORMS}")
+        raise click.BadParameter(f"{text!r} is no size; write {quantities.SIZE_FORMS}")
     return found
 
 

@@ -1,32 +1,31 @@
 """The store in a SQLite file: embedded, durable, shared by the brokers of one machine.
 
 All calls run on one thread of this store's own, in the order they were made, so that the event
-loop never waits. A bell (`bell`) signals other processes' changes, the kernel's lock on a session
-file (`peers`) the death of a process, and the lease (`lease`) a process that stands still.
+loop never waits. A `Bell` signals other processes' changes, the kernel's lock on a session
+file (`peers`) the death of a process, and the lease (`session`) a process that stands still.
 The folder must be on a disk of this machine.
 """
 
 import asyncio
+import ctypes
 import errno
 import logging
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.private_files import whose
-from ottla.coordination.interface.client import StoreClient
+from ottla.coordination.interface.client import StoreClient, Watches
 from ottla.coordination.interface.errors import StoreDamaged, StoreError, StoreUnavailable
 from ottla.coordination.interface.operations import ChangedPaths
 from ottla.coordination.interface.store import Node, Operation, Result
-from ottla.coordination.interface.watches import Watches
-from ottla.coordination.sqlite.bell import Bell
 from ottla.coordination.sqlite.file import SessionRow, SqliteFile
-from ottla.coordination.sqlite.lease import CLOCK
 from ottla.coordination.sqlite.peers import FilePeers, Peer
-from ottla.coordination.sqlite.session import SqliteSession, bury_the_dead
+from ottla.coordination.sqlite.session import CLOCK, SqliteSession, bury_the_dead
 
 _log = logging.getLogger(__name__)
 
@@ -285,3 +284,44 @@ def _is_full(error: Exception) -> bool:
     # For the write-ahead log, SQLite reports only that writing failed.
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_FULL
+
+
+_IN_ATTRIB = 0x4
+_EVENTS_BYTES = 65_536
+
+
+def ring(path: str) -> None:
+    """Wake the processes that listen to `path`."""
+    os.utime(path)
+
+
+class Bell:
+    """A listener. Its file descriptor becomes readable after a ring."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    @classmethod
+    def listen(cls, path: str) -> "Bell | None":
+        """Listen to `path`; None if the system has no inotify, or no free instances."""
+        if sys.platform != "linux":
+            return None
+        libc = ctypes.CDLL(None, use_errno=True)
+        # The flags of inotify_init1 are those of open.
+        descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if descriptor < 0:
+            return None
+        if libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_ATTRIB) < 0:
+            os.close(descriptor)
+            return None
+        return cls(descriptor)
+
+    def clear(self) -> None:
+        """Clear the pending rings."""
+        try:
+            os.read(self.descriptor, _EVENTS_BYTES)
+        except BlockingIOError:
+            return
+
+    def close(self) -> None:
+        os.close(self.descriptor)

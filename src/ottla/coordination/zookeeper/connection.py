@@ -30,8 +30,7 @@ from ottla.coordination.interface.errors import (
     StoreError,
     StoreUnavailable,
 )
-from ottla.coordination.zookeeper.login import EnsembleLogin, EnsembleThreads
-from ottla.coordination.zookeeper.security import ZookeeperSecurity
+from ottla.coordination.zookeeper.login import EnsembleLogin, EnsembleThreads, ZookeeperSecurity
 
 _log = logging.getLogger(__name__)
 

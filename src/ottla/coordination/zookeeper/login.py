@@ -6,15 +6,56 @@ Runs on kazoo's threads. A failure is reported with cause and remedy; kazoo then
 import socket
 import ssl
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from kazoo.exceptions import AuthFailedError, ConnectionDropped
 from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import SASL, Connect
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from ottla.base.chance import random_bytes
+from ottla.coordination.interface.client import StoreAccess
 from ottla.coordination.zookeeper.digest_md5 import DigestMd5, DigestRefused
-from ottla.coordination.zookeeper.security import ZookeeperSecurity
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperSecurity:
+    """The access of one client, in kazoo's terms."""
+
+    access: StoreAccess = field(default_factory=StoreAccess)
+
+    @property
+    def user(self) -> str:
+        return self.access.user
+
+    @property
+    def is_sasl(self) -> bool:
+        return bool(self.access.user and self.access.mechanism)
+
+    @property
+    def auth_data(self) -> list[tuple[str, str]] | None:
+        """The credentials that kazoo sends after each connect, for ZooKeeper's scheme `digest`."""
+        if not self.access.user or self.is_sasl:
+            return None
+        return [("digest", f"{self.access.user}:{self.access.password}")]
+
+    @property
+    def tls(self) -> Callable[[], ssl.SSLContext] | None:
+        return self.access.tls
+
+    def acl(self, path: str) -> list[object]:
+        """The ACL of one of our nodes: all rights for its creator.
+
+        Other clients may read the nodes that are not sensitive.
+        """
+        if not self.access.protects:
+            return list(OPEN_ACL_UNSAFE)
+        return list(CREATOR_ALL_ACL if self.access.is_sensitive(path) else _READABLE)
+
+
+_READABLE = [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
+
 
 _NONCE_BYTES = 18
 # Called with the cause of a failed login, and whether another attempt may succeed.

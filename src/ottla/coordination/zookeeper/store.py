@@ -1,7 +1,7 @@
 """The store in a ZooKeeper ensemble, for brokers on many machines. Uses kazoo.
 
 Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. Their ACLs are
-those of `coordination.interface.access`.
+those of `StoreAccess`.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import RolledBackError, RuntimeInconsistency
 
 from ottla.base.clock import SystemClock
-from ottla.coordination.interface.access import StoreAccess
-from ottla.coordination.interface.client import StoreClient
+from ottla.coordination.interface.client import StoreAccess, StoreClient
 from ottla.coordination.interface.errors import (
     BadVersion,
     SessionExpired,
@@ -23,19 +23,20 @@ from ottla.coordination.interface.errors import (
     StoreUnavailable,
 )
 from ottla.coordination.interface.store import (
+    Check,
     Create,
+    Delete,
     Node,
     NodeExists,
     NoNode,
     Operation,
     Result,
+    Set,
     check_path,
 )
 from ottla.coordination.zookeeper.connection import EnsembleConnection
-from ottla.coordination.zookeeper.security import ZookeeperSecurity
-from ottla.coordination.zookeeper.session import ZookeeperSession
-from ottla.coordination.zookeeper.transaction import first_refusal, result_of, transaction
-from ottla.coordination.zookeeper.watches import ZookeeperWatches
+from ottla.coordination.zookeeper.login import ZookeeperSecurity
+from ottla.coordination.zookeeper.session import ZookeeperSession, ZookeeperWatches
 
 # The lease of a client that has not opened a session yet.
 _FIRST_LEASE_MS = 10_000
@@ -343,3 +344,56 @@ class ZookeeperStore(StoreClient):
     def _locate(self, path: str) -> str:
         """The path in the ensemble."""
         return (self._chroot + path).rstrip("/") or "/"
+
+
+def transaction(
+    client: KazooClient,
+    operations: Sequence[Operation],
+    locate: Callable[[str], str],
+    acl: Callable[[str], Any],
+) -> Any:
+    """Kazoo's transaction, not yet sent.
+
+    `locate` gives the ensemble's path for one of ours, `acl` the ACL of a new node.
+    """
+    made = client.transaction()
+    for operation in operations:
+        place = locate(operation.path)
+        match operation:
+            case Create():
+                made.create(
+                    place,
+                    operation.data,
+                    acl=acl(operation.path),
+                    ephemeral=operation.session is not None,
+                    sequence=operation.sequential,
+                )
+            case Set():
+                made.set_data(place, operation.data, operation.version)
+            case Delete():
+                made.delete(place, operation.version)
+            case Check():
+                made.check(place, operation.version)
+    return made
+
+
+def first_refusal(
+    operations: Sequence[Operation], answers: Sequence[Any]
+) -> tuple[Operation, Exception] | None:
+    """The refused operation and its error; the others' errors only say that one failed."""
+    for operation, answer in zip(operations, answers, strict=True):
+        if isinstance(answer, Exception) and not isinstance(
+            answer, RolledBackError | RuntimeInconsistency
+        ):
+            return operation, answer
+    return None
+
+
+def result_of(operation: Operation, answer: Any, chroot: str) -> Result:
+    """The result in `Store.multi` of one operation."""
+    match operation:
+        case Create():
+            return str(answer)[len(chroot) :]
+        case Set():
+            return int(answer.version)
+    return None

@@ -7,7 +7,7 @@ where an offset was committed.
 from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.fair_share import fair_share
+from ottla.base.fairness import fair_share
 
 # A name is kept with the group, in records and with each of its members.
 GROUP_ID_CHARACTERS_MAX = 1024

@@ -26,8 +26,8 @@ from types import MappingProxyType
 from typing import Any, get_args, get_origin
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
+from ottla.base.quantities import size_bytes, span_ms
 from ottla.base.secret_options import expanded, is_secret, is_setting, resolved
-from ottla.base.units import size_bytes, span_ms
 from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions
 from ottla.lake.model.manifest import Keeps
 from ottla.lake.model.option import Declared, O, declared, filled

@@ -11,7 +11,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ottla.base import units
+from ottla.base import quantities
 from ottla.base.errors import WrongWords
 
 O = TypeVar("O")  # noqa: E741  # A TypedDict of options.
@@ -74,23 +74,23 @@ class Declared:
 
 
 def _span(name: str, value: Any) -> int:
-    found = units.span_ms(value) if isinstance(value, str) else value
+    found = quantities.span_ms(value) if isinstance(value, str) else value
     if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-        raise WrongWords(f"{name} is {value!r}, and not a span such as {units.SPAN_FORMS}")
+        raise WrongWords(f"{name} is {value!r}, and not a span such as {quantities.SPAN_FORMS}")
     return found
 
 
 def _interval(name: str, value: Any) -> int:
     found = _span(name, value)
     if not found:
-        raise WrongWords(f"{name} is {value!r}, which is too short; write {units.SPAN_FORMS}")
+        raise WrongWords(f"{name} is {value!r}, which is too short; write {quantities.SPAN_FORMS}")
     return found
 
 
 def _size(name: str, value: Any) -> int:
-    found = units.size_bytes(value) if isinstance(value, str) else value
+    found = quantities.size_bytes(value) if isinstance(value, str) else value
     if not isinstance(found, int) or isinstance(found, bool) or found <= 0:
-        raise WrongWords(f"{name} is {value!r}, and not a size such as {units.SIZE_FORMS}")
+        raise WrongWords(f"{name} is {value!r}, and not a size such as {quantities.SIZE_FORMS}")
     return found
 
 

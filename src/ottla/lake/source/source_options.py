@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from ottla.base import units
+from ottla.base import quantities
 from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.plan import EARLIEST_OFFSET, SPLIT_BYTES, Boundary
@@ -109,16 +109,16 @@ def _columns(_name: str, text: str) -> tuple[str, ...]:
 
 
 def _span_ms(name: str, text: str) -> int:
-    found = units.span_ms(text)
+    found = quantities.span_ms(text)
     if found is None:
-        wrong(f"{name} is {text!r}, not a span such as {units.SPAN_FORMS}")
+        wrong(f"{name} is {text!r}, not a span such as {quantities.SPAN_FORMS}")
     return found
 
 
 def _size(name: str, text: str) -> int:
-    found = units.size_bytes(text)
+    found = quantities.size_bytes(text)
     if found is None:
-        wrong(f"{name} is {text!r}, not a size such as {units.SIZE_FORMS}")
+        wrong(f"{name} is {text!r}, not a size such as {quantities.SIZE_FORMS}")
     return found
 
 
@@ -131,9 +131,9 @@ def _place(name: str, text: str) -> Boundaries:
 
 
 def _time(name: str, text: str) -> Boundaries:
-    moment = units.moment_ms(f"@{text}" if _DIGITS.fullmatch(text) else text, local_now())
+    moment = quantities.moment_ms(f"@{text}" if _DIGITS.fullmatch(text) else text, local_now())
     if moment is None:
-        wrong(f"{name} is {text!r}, not milliseconds since 1970 or {units.MOMENT_FORMS}")
+        wrong(f"{name} is {text!r}, not milliseconds since 1970 or {quantities.MOMENT_FORMS}")
     return Boundaries(Boundary("timestamp", timestamp_ms=moment))
 
 

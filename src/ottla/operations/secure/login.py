@@ -1,7 +1,8 @@
-"""What clients of a secured cluster need, in the words of each library; new passwords."""
+"""The login of a client of a secured cluster, in the settings of each library; new passwords."""
 
 import ssl
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,8 @@ from typing import Any, Final
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import write_private
+from ottla.base.settings import properties_text
+from ottla.client.admin.tokens import TokenDescription
 
 MECHANISM: Final = "SCRAM-SHA-512"
 PROTOCOL: Final = "SASL_SSL"
@@ -93,3 +96,22 @@ def kept_password(path: Path) -> str:
             " for a new one",
         )
     return password
+
+
+_LOGIN = ("sasl.username", "sasl.password", "sasl.mechanisms")
+
+
+def settings_with_token(config: Mapping[str, str], found: TokenDescription) -> str:
+    """The text of a `client.properties`: `config` with the token as its login. It is a secret."""
+    kept = {name: value for name, value in config.items() if name not in _LOGIN}
+    protocol = config.get("security.protocol", "SASL_PLAINTEXT").upper()
+    mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", ""))
+    return properties_text(
+        {
+            **kept,
+            "security.protocol": protocol if protocol.startswith("SASL") else f"SASL_{protocol}",
+            "sasl.mechanism": mechanism if mechanism.startswith("SCRAM-") else "SCRAM-SHA-256",
+            "sasl.jaas.config": f'{MODULE} required username="{found.token.id}"'
+            f' password="{found.password}" tokenauth="true";',
+        }
+    )

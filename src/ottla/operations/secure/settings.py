@@ -1,17 +1,20 @@
-"""The settings of secured brokers, and checks for contradicting ones. Pure."""
+"""The settings of secured brokers, with checks for contradicting ones, and their data folder."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings import BrokerSettings
+from ottla.base.private_files import write_private
+from ottla.base.settings import BrokerSettings, properties_text
 from ottla.base.settings.listeners import (
     advertised_addresses,
     inter_broker_address,
     is_wildcard,
     listen_addresses,
 )
-from ottla.operations.secure.login import MECHANISM, PROTOCOL, jaas
+from ottla.operations.secure.login import MECHANISM, PROTOCOL, ClientLogin, jaas, kept_password
 from ottla.security.principal import ANONYMOUS, Principal, parse_super_users
 
 ADMINISTRATOR: Final = "admin"
@@ -22,6 +25,78 @@ _AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _STORES: Final = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
 _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 _INTER_BROKER: Final = ("inter.broker.listener.name", "security.inter.broker.protocol")
+
+
+@dataclass(frozen=True, slots=True)
+class SecureFolder:
+    """The files in a data folder, which is absolute."""
+
+    folder: Path
+
+    @property
+    def authority(self) -> Path:
+        return self.folder / "ca.pem"
+
+    @property
+    def authority_key(self) -> Path:
+        return self.folder / "ca.key"
+
+    @property
+    def certificate(self) -> Path:
+        """The brokers' key, then its certificate."""
+        return self.folder / "server.pem"
+
+    @property
+    def password(self) -> Path:
+        """The file with the administrator's password."""
+        return self.folder / "admin.password"
+
+    @property
+    def broker_password(self) -> Path:
+        """The file with the password by which brokers log in to each other."""
+        return self.folder / "broker.password"
+
+    @property
+    def for_java(self) -> Path:
+        return self.folder / "client.properties"
+
+    @property
+    def for_librdkafka(self) -> Path:
+        return self.folder / "librdkafka.properties"
+
+    @property
+    def stores(self) -> dict[str, str]:
+        """The key store and trust store settings of brokers."""
+        return {
+            "ssl.keystore.location": str(self.certificate),
+            "ssl.truststore.location": str(self.authority),
+        }
+
+    @property
+    def is_there(self) -> bool:
+        """Whether brokers of this folder were started with --secure.
+
+        Raises PermissionError where the folder is another user's.
+        """
+        return any(path.exists() for path in (self.password, self.authority_key, self.for_java))
+
+    def login(self) -> ClientLogin:
+        """The administrator's login; with a new password if there is none.
+
+        Raises OttlaError, OSError.
+        """
+        return ClientLogin(ADMINISTRATOR, kept_password(self.password), str(self.authority))
+
+    def write_clients(self) -> None:
+        """Write the clients' settings for the present folder and password. Raises OSError."""
+        login = self.login()
+        for path, settings in (
+            (self.for_java, login.for_java()),
+            (self.for_librdkafka, login.for_librdkafka()),
+        ):
+            text = properties_text(settings).encode()
+            if not path.exists() or path.read_bytes() != text:
+                write_private(path, text)
 
 
 def secured(given: Mapping[str, str], stores: Mapping[str, str]) -> dict[str, str]:

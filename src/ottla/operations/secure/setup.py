@@ -25,8 +25,7 @@ from ottla.operations.certificates import (
     new_authority,
     serves,
 )
-from ottla.operations.secure.folder import SecureFolder
-from ottla.operations.secure.settings import ADMINISTRATOR
+from ottla.operations.secure.settings import ADMINISTRATOR, SecureFolder
 
 # Certificates with less time left are renewed: a laptop may sleep for weeks.
 _MARGIN: Final = timedelta(days=60)

@@ -16,7 +16,7 @@ principal's budget of bytes waits before its next change; `wait_ms` says how lon
 
 from typing import Any
 
-from ottla.base.addresses import counted_address
+from ottla.base.fairness import counted_address
 from ottla.security.audit.chain import Event
 from ottla.security.principal import ANONYMOUS
 

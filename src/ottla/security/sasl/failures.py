@@ -5,8 +5,8 @@ learns its own reason without waiting for the failures of another. `quota.failin
 the attempts of one address.
 """
 
-from ottla.base.addresses import counted_address
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.fairness import counted_address
 
 # A user without a failure for this long is forgotten.
 _FORGOTTEN_MS = 60_000

@@ -14,9 +14,10 @@ from ottla.storage.files.checkpoint import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
+    CheckpointJob,
+    CheckpointOrder,
     decode_offsets,
 )
-from ottla.storage.files.checkpoint_job import CheckpointJob, CheckpointOrder
 from ottla.storage.files.offset_ledger import LedgerJob
 from ottla.storage.log.log import Log
 

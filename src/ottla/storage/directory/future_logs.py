@@ -21,7 +21,7 @@ from ottla.storage.log.log import Log
 from ottla.storage.log.open_log import open_log
 from ottla.storage.log.relocation import rename, take_over
 from ottla.storage.segment.config import LogConfig
-from ottla.storage.segment.deletion import Deletion, Departure
+from ottla.storage.segment.segments import Deletion, Departure
 
 
 def future_folders(directory: LogDirectory) -> dict[TopicPartition, str]:

@@ -12,16 +12,15 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory import future_logs
 from ottla.storage.directory.log_directory import LogDirectory
-from ottla.storage.directory.log_opener import LogOpening, Wanted
 from ottla.storage.directory.meta_properties import cluster_of
-from ottla.storage.directory.placement import Placement
-from ottla.storage.disk.ballast import Ballast
+from ottla.storage.directory.placement import LogOpening, Placement, Wanted
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint_job import CheckpointJob
+from ottla.storage.disk.reserve import Ballast
+from ottla.storage.files.checkpoint import CheckpointJob
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LogConfig
-from ottla.storage.segment.deletion import Deletion, Departure, depart
+from ottla.storage.segment.segments import Deletion, Departure, depart
 
 
 class LogDirectories:

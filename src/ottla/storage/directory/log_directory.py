@@ -14,13 +14,11 @@ from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
 from ottla.storage.directory.salvage import open_salvaged
-from ottla.storage.disk.ballast import Ballast
 from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.disk.reserve import Reserve
+from ottla.storage.disk.reserve import Ballast, Reserve
 from ottla.storage.files import partition_metadata
-from ottla.storage.files.checkpoint import write_atomically
-from ottla.storage.files.checkpoint_job import CheckpointJob
+from ottla.storage.files.checkpoint import CheckpointJob, write_atomically
 from ottla.storage.files.names import (
     DELETED_FOLDER_SUFFIX,
     deleted_folder,
@@ -33,7 +31,7 @@ from ottla.storage.log.open_log import begin_log, open_log
 from ottla.storage.log.relocation import leave
 from ottla.storage.log.truncation import end_truncated_to, restart_at, truncate_to
 from ottla.storage.segment.config import LogConfig
-from ottla.storage.segment.deletion import Deletion, Departure
+from ottla.storage.segment.segments import Deletion, Departure
 
 LOCK = ".lock"
 

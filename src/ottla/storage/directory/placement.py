@@ -1,12 +1,18 @@
-"""The log directory of each partition; a new one goes where the fewest are."""
+"""The log directory of each partition, and opening many logs at once in these directories."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory.future_logs import extent, set_stray
 from ottla.storage.directory.log_directory import LogDirectory
-from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.errors import DirectoryFailed, StorageError, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.partition_metadata import is_damaged
+from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
 
 
 class Placement:
@@ -94,3 +100,131 @@ class Placement:
             if not directory.failure:
                 counts[directory.path] += 1
         return min(online, key=lambda directory: counts[directory.path])
+
+
+# Reading from the page cache and checksums both leave the interpreter to other threads.
+LOADING_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A partition whose log is to be opened."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID
+    config: LogConfig
+    # Whether to serve the readable part of a damaged log: see `salvage`.
+    salvages: bool = False
+
+
+class LogOpening:
+    """Opens logs in the directories that `placement` gives."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        placement: Placement,
+        found_at_start: Mapping[TopicPartition, UUID | None],
+        new_id: Callable[[], UUID],
+    ) -> None:
+        self._filesystem = filesystem
+        self._placement = placement
+        self._new_id = new_id
+        # Partitions with a folder that was not opened since the start, and the topic id it names.
+        self._unopened = dict(found_at_start)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Forget a partition whose folder is about to be deleted."""
+        self._unopened.pop(partition, None)
+
+    def open_all(
+        self, wanted: Sequence[Wanted], *, producer_expiration_ms: int, now_ms: int
+    ) -> dict[TopicPartition, Log | StorageError]:
+        """Open many logs at once, with recovery after an unclean stop; errors are values."""
+        placement = self._placement
+        # Threads are for reading. When they create files they only wait for each other.
+        any_exists = any(placement.home(w.topic_partition) is not None for w in wanted)
+        threads = LOADING_THREADS if any_exists else 1
+        places: list[tuple[Wanted, LogDirectory]] = []
+        found: dict[TopicPartition, Log | StorageError] = {}
+        for one in wanted:
+            try:
+                places.append((one, placement.place(one.topic_partition)))
+            except StorageError as error:
+                found[one.topic_partition] = error
+        refused = self._forget_predecessors(places)
+
+        def open_one(place: tuple[Wanted, LogDirectory]) -> Log | StorageError:
+            one, directory = place
+            if one.topic_partition in refused:
+                return refused[one.topic_partition]
+            try:
+                return self._open(one, directory, producer_expiration_ms, now_ms)
+            except StorageError as error:
+                return error
+
+        if len(places) < 2 or threads < 2 or not self._filesystem.is_concurrent:
+            logs = [open_one(place) for place in places]
+        else:
+            with ThreadPoolExecutor(threads, "ottla-load") as pool:
+                logs = list(pool.map(open_one, places))
+        for (one, directory), log in zip(places, logs, strict=True):
+            found[one.topic_partition] = log
+            _enter(one.topic_partition, directory, log)
+        return found
+
+    def _forget_predecessors(
+        self, places: Sequence[tuple[Wanted, LogDirectory]]
+    ) -> dict[TopicPartition, StorageError]:
+        """Remove from the checkpoints on the disk the values of earlier topics by these names.
+
+        Returns the partitions for which that failed, and why.
+        """
+        left: dict[LogDirectory, list[TopicPartition]] = {}
+        for one, directory in places:
+            partition = one.topic_partition
+            known = self._unopened.pop(partition, None)
+            if known not in (None, one.topic_id) and not is_damaged(known, one.topic_id):
+                directory.forget(partition)
+            if not directory.checkpoints.is_forgotten(partition):
+                left.setdefault(directory, []).append(partition)
+        refused: dict[TopicPartition, StorageError] = {}
+        for directory, partitions in left.items():
+            try:
+                for job in directory.checkpoints.prepare_removals():
+                    job.run()
+            except StorageError as error:
+                refused |= dict.fromkeys(partitions, error)
+        return refused
+
+    def _open(
+        self, one: Wanted, directory: LogDirectory, producer_expiration_ms: int, now_ms: int
+    ) -> Log:
+        known = directory.logs.get(one.topic_partition)
+        if known is not None:
+            return known
+        log = directory.open_log(
+            one.topic_partition,
+            one.topic_id,
+            one.config,
+            producer_expiration_ms=producer_expiration_ms,
+            unique=self._new_id(),
+            now_ms=now_ms,
+            salvages=one.salvages,
+        )
+        if len(self._placement.directories) > 1:
+            # The directory is chosen once: the folder, even an empty one, shows it.
+            log.make()
+        return log
+
+
+def _enter(partition: TopicPartition, directory: LogDirectory, log: Log | StorageError) -> None:
+    """Note in `directory` that the log was opened, or the error."""
+    if isinstance(log, Log):
+        directory.logs[partition] = log
+        log.offline = log.offline or directory.failure
+        directory.refused.pop(partition, None)
+    else:
+        directory.refused[partition] = log
+        if isinstance(log, DirectoryFailed):
+            directory.fail(log.message)

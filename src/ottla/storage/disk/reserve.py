@@ -5,7 +5,9 @@ and a recovery all need a little room, and only they can make more. So appends a
 those of clients first: see `DiskUse` and docs/developers/adr/0031-reserve-of-a-disk.md.
 """
 
+import contextlib
 import errno
+import hashlib
 import os
 from enum import IntEnum
 
@@ -83,3 +85,56 @@ class Reserve:
             return (filesystem.free_bytes(path), reserve_bytes(total)) if total else (_UNKNOWN, 0)
         except OSError:
             return _UNKNOWN, 0
+
+
+BALLAST = "ottla-ballast"
+BALLAST_BYTES = 1 << 20
+
+
+class Ballast:
+    """The file in the log directory at `path`."""
+
+    def __init__(self, filesystem: FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = f"{path}/{BALLAST}"
+        # Not known before the first look.
+        self._is_there: bool | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the file is known to be there."""
+        return self._is_there is True
+
+    def make(self) -> None:
+        """Make the file where it is missing. Without room for all of it there is none."""
+        if self._is_there:
+            return
+        filesystem, path = self._filesystem, self._path
+        try:
+            if not filesystem.exists(path) or filesystem.size(path) != BALLAST_BYTES:
+                filesystem.unlink(path)
+                _write_ballast(filesystem, path)
+            self._is_there = True
+        except OSError:
+            with contextlib.suppress(OSError):
+                filesystem.unlink(path)
+
+    def give_up(self) -> bool:
+        """Remove the file. Whether there was one, so that there is room now."""
+        self._is_there = False
+        try:
+            was_there = self._filesystem.exists(self._path)
+            self._filesystem.unlink(self._path)
+        except OSError:
+            return False
+        return was_there
+
+
+def _write_ballast(filesystem: FileSystem, path: str) -> None:
+    file = filesystem.open(path, create=True)
+    try:
+        # Random bytes, which a compressing file system cannot shrink.
+        file.append(hashlib.shake_256(BALLAST.encode()).digest(BALLAST_BYTES))
+        file.fsync()
+    finally:
+        file.close()

@@ -1,11 +1,12 @@
 """A partition's log: appending is one write, reading only locates.
 
 One thread owns a log. What may block for long (flushing, removing files) is handed out as jobs.
-What a log goes through beside appends and reads stands in modules of its own: `truncation`,
-`old_segments`, `relocation`, `timestamps`; its parts are named in `Log`.
+Other changes of a log and lookups are in modules of their own: `truncation`, `retention`,
+`relocation`, `timestamps`; its parts are named in `Log`.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, Protocol
 from zlib import crc32
@@ -26,13 +27,14 @@ from ottla.record.header import (
 from ottla.storage.disk.errors import StorageError, reserve_reached, storage_error
 from ottla.storage.disk.filesystem import Buffer, File, FileSystem
 from ottla.storage.disk.reserve import DiskUse, Reserve
-from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH
+from ottla.storage.files.offset_ledger import OffsetLedger
+from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH, LeaderEpochs
 from ottla.storage.log.copied_gaps import note_copied_batch
-from ottla.storage.log.flush import FlushJob
-from ottla.storage.log.flush_state import FlushState
-from ottla.storage.log.loaded_log import LoadedLog
+from ottla.storage.log.flush import FlushJob, FlushState
 from ottla.storage.producers import snapshot as producer_snapshot
+from ottla.storage.producers.state import ProducerStates
 from ottla.storage.recovery.readable import Damage, Whole, readable_batches
+from ottla.storage.recovery.recovery import Recovery
 from ottla.storage.recovery.replay import take_marker
 from ottla.storage.segment.batch_walk import BadHeader, header_fault, jump_fault, read_marker
 from ottla.storage.segment.config import LogConfig
@@ -82,6 +84,23 @@ PLACE = Struct(">qii")
 _RECORDS, _OWN = DiskUse.RECORDS, DiskUse.OWN
 
 
+@dataclass(slots=True)
+class LoadedLog:
+    """The contents of a log's folder.
+
+    `snapshots` are the offsets of its producer snapshots, sorted.
+    """
+
+    segments: list[Segment]
+    epochs: LeaderEpochs
+    producers: ProducerStates
+    snapshots: list[int]
+    log_start_offset: int
+    log_end_offset: int
+    recovery: Recovery
+    ledger: OffsetLedger
+
+
 class Log:
     """One partition's log on this broker: its bounds, and the parts that it has.
 
@@ -102,7 +121,7 @@ class Log:
         recovery_point: int,
         now_ms: int,
     ) -> None:
-        """See `opening`."""
+        """See `open_log`."""
         self.filesystem = filesystem
         self.folder = folder
         self.topic_partition = topic_partition

@@ -6,7 +6,7 @@ from ottla.storage.disk.errors import storage_error
 from ottla.storage.files.names import deleted_folder
 from ottla.storage.files.offset_ledger import OffsetLedger
 from ottla.storage.log.log import Log
-from ottla.storage.segment.deletion import Departure
+from ottla.storage.segment.segments import Departure
 
 
 def take_over(log: Log, other: Log) -> None:

@@ -7,11 +7,11 @@ from ottla.storage.disk.filesystem import Buffer
 from ottla.storage.files.names import SNAPSHOT_SUFFIX, segment_file
 from ottla.storage.log.copied_gaps import recount_truncated
 from ottla.storage.log.log import Log
-from ottla.storage.log.old_segments import set_segments_aside
+from ottla.storage.log.retention import set_segments_aside
 from ottla.storage.recovery.replay import rebuild_producers
 from ottla.storage.segment.batch_walk import BadHeader
-from ottla.storage.segment.deletion import Deletion
 from ottla.storage.segment.segment import Segment
+from ottla.storage.segment.segments import Deletion
 
 
 def end_truncated_to(log: Log, offset: int) -> int:
@@ -35,7 +35,7 @@ def end_truncated_to(log: Log, offset: int) -> int:
 def truncate_to(log: Log, offset: int, now_ms: int) -> list[Deletion]:
     """Drop everything at and above `offset`; the log ends at `end_truncated_to` then.
 
-    The recovery point checkpoint must be lowered to that before (`directory.truncating` does).
+    The recovery point checkpoint must be lowered to that before (`LogDirectory.truncate` does).
     Returns the removal of whole segments. Raises StorageError.
     """
     if offset >= log.log_end_offset:

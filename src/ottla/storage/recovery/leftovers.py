@@ -1,7 +1,8 @@
-"""After a crash in a cleaning: removes unfinished segments, completes an announced replacement.
+"""The leftovers of an earlier process: interrupted cleanings, and the note of a failed flush.
 
-A cleaned segment is announced by the name `.log.swap`; before that the old segments are valid,
-from then on the cleaned one is.
+A start removes unfinished cleaned segments, and completes an announced replacement. A cleaned
+segment is announced by the name `.log.swap`; before that the old segments are valid, from then on
+the cleaned one is.
 """
 
 import contextlib
@@ -85,3 +86,26 @@ def give_names(filesystem: FileSystem, folder: str, base_offset: int) -> None:
         path = f"{folder}/{segment_file(base_offset, suffix)}"
         if filesystem.exists(path + SWAP_SUFFIX):
             filesystem.rename(path + SWAP_SUFFIX, path)
+
+
+# The kernel reports a failed write once and marks the pages as clean: they read as if they were on
+# the disk, and a later fsync succeeds and saves nothing. A process that finds this note writes the
+# unflushed end of the log again, in place, before it counts any of it as flushed. The note itself is
+# never flushed: it is in the same page cache as the data that it warns of, and may be lost with it.
+FAILED_FLUSH = "ottla-failed-flush"
+
+
+def note_failed_flush(filesystem: FileSystem, folder: str) -> None:
+    """Leave the note in the log's folder; where not even that can be written, nothing can."""
+    with contextlib.suppress(OSError):
+        filesystem.open(f"{folder}/{FAILED_FLUSH}", create=True).close()
+
+
+def has_failed_flush(filesystem: FileSystem, folder: str) -> bool:
+    """Whether a flush of the log has failed since its end was last written again."""
+    return filesystem.exists(f"{folder}/{FAILED_FLUSH}")
+
+
+def forget_failed_flush(filesystem: FileSystem, folder: str) -> None:
+    """The end of the log was written again. Raises OSError."""
+    filesystem.unlink(f"{folder}/{FAILED_FLUSH}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
 from ottla.storage.disk.errors import LogCorrupt, fsync_error
 from ottla.storage.disk.filesystem import File
-from ottla.storage.files.failed_flush import note_failed_flush
 from ottla.storage.recovery.damage import is_unwritten, valid_batch_behind
+from ottla.storage.recovery.leftovers import note_failed_flush
 from ottla.storage.recovery.replay import Replay
 from ottla.storage.segment.batch_walk import BadHeader, header_at, header_fault, walk
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX, Segment

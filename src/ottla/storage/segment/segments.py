@@ -1,8 +1,13 @@
 """A log's segments in order of their base offsets."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.checkpoint import CheckpointJob
+from ottla.storage.files.names import DELETED_SUFFIX
 from ottla.storage.index.transaction_index import AbortedTransaction
 from ottla.storage.segment.segment import Segment
 
@@ -91,3 +96,107 @@ class Segments:
             if is_complete:
                 break
         return found
+
+
+@dataclass(slots=True, eq=False)
+class Deletion:
+    """Removal of files, due `delay_ms` after it was handed out, so that readers may finish.
+
+    `run` may be called in any thread; after a crash before it, the next start removes the files.
+    """
+
+    filesystem: FileSystem
+    paths: list[str]
+    segments: list[Segment]
+    delay_ms: int
+    folder: str | None = None
+
+    def run(self) -> None:
+        """Close and unlink the files, then the folder. Raises OSError."""
+        for segment in self.segments:
+            segment.close()
+        for path in self.paths:
+            self.filesystem.unlink(path)
+        if self.folder is not None and self.filesystem.exists(self.folder):
+            for name in self.filesystem.listdir(self.folder):
+                self.filesystem.unlink(f"{self.folder}/{name}")
+            self.filesystem.rmdir(self.folder)
+
+
+def set_aside(filesystem: FileSystem, segments: list[Segment], delay_ms: int) -> Deletion:
+    """Rename the segments' files out of the log (`.deleted`). Raises OSError."""
+    paths = []
+    for segment in segments:
+        for path in segment.files():
+            filesystem.rename(path, path + DELETED_SUFFIX)
+            paths.append(path + DELETED_SUFFIX)
+    return Deletion(filesystem, paths, segments, delay_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A log that was closed for ever, and whose folder is to be renamed."""
+
+    filesystem: FileSystem
+    folder: str
+    # The folder's new name, in the same directory.
+    target: str
+    segments: list[Segment]
+    delay_ms: int
+    # False for a log that was never written: there is nothing to remove.
+    has_folder: bool = True
+
+    def rename(self) -> Deletion:
+        """Give the folder its new name, which is not durable yet. Raises StorageError."""
+        if not self.has_folder:
+            return Deletion(self.filesystem, [], self.segments, 0)
+        try:
+            self.filesystem.rename(self.folder, self.target)
+        except OSError as error:
+            raise storage_error(error, self.folder, "delete the log") from error
+        return Deletion(self.filesystem, [], self.segments, self.delay_ms, folder=self.target)
+
+
+def depart(
+    departures: Sequence[Departure], removals: Iterable[CheckpointJob] = ()
+) -> list[Deletion | StorageError]:
+    """Rename many folders, durably; the removal of each, or why not. In any thread.
+
+    `removals` first remove the logs' values from the checkpoints: a new log of the same name
+    must not find them after a crash.
+    """
+    refused = _remove_values(removals)
+    outcomes: list[Deletion | StorageError] = []
+    for departure in departures:
+        error = refused.get(departure.folder.rpartition("/")[0])
+        try:
+            outcomes.append(error or departure.rename())
+        except StorageError as failure:
+            outcomes.append(failure)
+    try:
+        _sync_parents(departures)
+    except StorageError as error:
+        return [error] * len(departures)
+    return outcomes
+
+
+def _remove_values(removals: Iterable[CheckpointJob]) -> dict[str, StorageError]:
+    """Directories whose checkpoints could not be written, and why."""
+    refused: dict[str, StorageError] = {}
+    for job in removals:
+        try:
+            job.run()
+        except DiskFull:
+            continue  # The deletion makes room. The values are removed before the name is used.
+        except StorageError as error:
+            refused[job.path] = error
+    return refused
+
+
+def _sync_parents(departures: Iterable[Departure]) -> None:
+    parents = {one.folder.rpartition("/")[0]: one.filesystem for one in departures}
+    for parent, filesystem in parents.items():
+        try:
+            filesystem.fsync_directory(parent)
+        except OSError as error:
+            raise storage_error(error, parent, "delete logs") from error

@@ -9,9 +9,7 @@ from ottla.base.clock import Clock
 from ottla.coordination.interface.errors import StoreError
 from ottla.coordination.interface.operations import ChangedPaths
 from ottla.coordination.memory.faults import StoreFaults
-from ottla.coordination.memory.memory import MemoryStore
-from ottla.coordination.memory.session import MemorySession
-from ottla.coordination.memory.tree import MemoryTree
+from ottla.coordination.memory.memory import MemorySession, MemoryStore, MemoryTree
 from ottla.testing.simulation.network.link import KERNEL
 from ottla.testing.simulation.virtual.process import Process
 

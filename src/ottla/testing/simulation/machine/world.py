@@ -11,7 +11,7 @@ from ottla.base.chance import set_chance
 from ottla.base.clock import set_current_clock
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory.faults import StoreFaults
-from ottla.coordination.memory.tree import MemoryTree
+from ottla.coordination.memory.memory import MemoryTree
 from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.network.network import Network
 from ottla.testing.simulation.virtual.loop import MachineClock, VirtualLoop

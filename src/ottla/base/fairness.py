@@ -1,8 +1,20 @@
-"""Groups client addresses for limits that count by address."""
+"""The share that one owner may take of what all clients use, and the address that counts as one.
+
+An owner is a user, or an address without a login. Pure.
+"""
 
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address, IPv6Network
 from typing import Final
+
+# So many owners may fill the whole, and no fewer.
+_OWNERS_MIN: Final = 4
+
+
+def fair_share(whole: int) -> int:
+    """The part of one owner: a quarter, and at least one."""
+    return max(1, whole // _OWNERS_MIN)
+
 
 # The prefix of an IPv4 address on a socket that serves both families.
 MAPPED: Final = "::ffff:"
