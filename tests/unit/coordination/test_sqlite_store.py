@@ -22,9 +22,10 @@ from ottla.coordination.interface.store import (
     StoreRolledBack,
     StoreUnavailable,
 )
+from ottla.coordination.sqlite.file import Bell
 from ottla.coordination.sqlite.peers import SessionLock
 from ottla.coordination.sqlite.session import CLOCK
-from ottla.coordination.sqlite.sqlite import Bell, SqliteStore
+from ottla.coordination.sqlite.sqlite import SqliteStore
 from tests.unit.coordination.contract import eventually
 from tests.unit.coordination.writes import create, delete, set_data
 

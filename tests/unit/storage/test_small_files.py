@@ -9,6 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory import meta_properties
 from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.storage.disk.filesystem import write_atomically
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.files import checkpoint, names, partition_metadata
 from ottla.storage.index.leader_epochs import LeaderEpochs
@@ -67,7 +68,7 @@ def test_replaced_file_is_old_or_new_after_a_power_cut(seed: int) -> None:
     filesystem = MemoryFileSystem()
     filesystem.mkdir("/data")
     filesystem.fsync_directory("/")
-    checkpoint.write_atomically(filesystem, "/data/file", b"old")
+    write_atomically(filesystem, "/data/file", b"old")
     steps = 0
 
     def stop(operation: str, _: str) -> OSError | None:
@@ -77,7 +78,7 @@ def test_replaced_file_is_old_or_new_after_a_power_cut(seed: int) -> None:
 
     filesystem.fault = stop
     try:
-        checkpoint.write_atomically(filesystem, "/data/file", b"new")
+        write_atomically(filesystem, "/data/file", b"new")
         expected = {b"new"}
     except OSError:
         expected = {b"old", b"new"}

@@ -23,9 +23,8 @@ from ottla.security.audit.chain import (
     parse_file_name,
     parse_head,
 )
-from ottla.storage.disk.filesystem import File, FileSystem
+from ottla.storage.disk.filesystem import File, FileSystem, write_atomically
 from ottla.storage.disk.reserve import DiskUse, Reserve
-from ottla.storage.files.checkpoint import write_atomically
 
 _log = logging.getLogger(__name__)
 

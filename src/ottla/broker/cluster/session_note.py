@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ottla.coordination.interface.store import Session
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 
 _log = logging.getLogger(__name__)
 

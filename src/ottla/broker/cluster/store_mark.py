@@ -9,8 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from ottla.coordination.interface.store import Store, StoreError
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 
 _log = logging.getLogger(__name__)
 

@@ -3,11 +3,13 @@
 Write-ahead log with `synchronous=FULL`: what was committed survives a power cut.
 """
 
+import ctypes
 import json
 import logging
 import os
 import secrets
 import sqlite3
+import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -18,7 +20,6 @@ from ottla.base.private_files import FILE_MODE, narrow
 from ottla.coordination.interface.errors import StoreDamaged, StoreRolledBack
 from ottla.coordination.interface.operations import ChangedPaths, apply
 from ottla.coordination.interface.store import Delete, Node, Operation, Result, Set, parent_of
-from ottla.coordination.sqlite.sqlite import ring
 
 _log = logging.getLogger(__name__)
 
@@ -456,3 +457,44 @@ class SqlNodes:
     # Rows are untyped, as in SQLite itself.
     def _one(self, query: str, key: str | int) -> Any:
         return self._connection.execute(query, (key,)).fetchone()
+
+
+_IN_ATTRIB = 0x4
+_EVENTS_BYTES = 65_536
+
+
+def ring(path: str) -> None:
+    """Wake the processes that listen to `path`."""
+    os.utime(path)
+
+
+class Bell:
+    """A listener. Its file descriptor becomes readable after a ring."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+
+    @classmethod
+    def listen(cls, path: str) -> "Bell | None":
+        """Listen to `path`; None if the system has no inotify, or no free instances."""
+        if sys.platform != "linux":
+            return None
+        libc = ctypes.CDLL(None, use_errno=True)
+        # The flags of inotify_init1 are those of open.
+        descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if descriptor < 0:
+            return None
+        if libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_ATTRIB) < 0:
+            os.close(descriptor)
+            return None
+        return cls(descriptor)
+
+    def clear(self) -> None:
+        """Clear the pending rings."""
+        try:
+            os.read(self.descriptor, _EVENTS_BYTES)
+        except BlockingIOError:
+            return
+
+    def close(self) -> None:
+        os.close(self.descriptor)

@@ -7,12 +7,10 @@ The folder must be on a disk of this machine.
 """
 
 import asyncio
-import ctypes
 import errno
 import logging
 import os
 import sqlite3
-import sys
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -23,7 +21,7 @@ from ottla.coordination.interface.client import StoreClient, Watches
 from ottla.coordination.interface.errors import StoreDamaged, StoreError, StoreUnavailable
 from ottla.coordination.interface.operations import ChangedPaths
 from ottla.coordination.interface.store import Node, Operation, Result
-from ottla.coordination.sqlite.file import SessionRow, SqliteFile
+from ottla.coordination.sqlite.file import Bell, SessionRow, SqliteFile
 from ottla.coordination.sqlite.peers import FilePeers, Peer
 from ottla.coordination.sqlite.session import CLOCK, SqliteSession, bury_the_dead
 
@@ -284,44 +282,3 @@ def _is_full(error: Exception) -> bool:
     # For the write-ahead log, SQLite reports only that writing failed.
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_FULL
-
-
-_IN_ATTRIB = 0x4
-_EVENTS_BYTES = 65_536
-
-
-def ring(path: str) -> None:
-    """Wake the processes that listen to `path`."""
-    os.utime(path)
-
-
-class Bell:
-    """A listener. Its file descriptor becomes readable after a ring."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-
-    @classmethod
-    def listen(cls, path: str) -> "Bell | None":
-        """Listen to `path`; None if the system has no inotify, or no free instances."""
-        if sys.platform != "linux":
-            return None
-        libc = ctypes.CDLL(None, use_errno=True)
-        # The flags of inotify_init1 are those of open.
-        descriptor = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if descriptor < 0:
-            return None
-        if libc.inotify_add_watch(descriptor, os.fsencode(path), _IN_ATTRIB) < 0:
-            os.close(descriptor)
-            return None
-        return cls(descriptor)
-
-    def clear(self) -> None:
-        """Clear the pending rings."""
-        try:
-            os.read(self.descriptor, _EVENTS_BYTES)
-        except BlockingIOError:
-            return
-
-    def close(self) -> None:
-        os.close(self.descriptor)

@@ -15,10 +15,10 @@ from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
 from ottla.storage.directory.salvage import open_salvaged
 from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
-from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.disk.reserve import Ballast, Reserve
 from ottla.storage.files import partition_metadata
-from ottla.storage.files.checkpoint import CheckpointJob, write_atomically
+from ottla.storage.files.checkpoint import CheckpointJob
 from ottla.storage.files.names import (
     DELETED_FOLDER_SUFFIX,
     deleted_folder,

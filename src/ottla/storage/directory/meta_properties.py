@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.files.partition_metadata import decode_id, encode_id
 
 META_PROPERTIES = "meta.properties"

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.files.names import parse_partition_folder
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"

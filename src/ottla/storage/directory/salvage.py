@@ -12,11 +12,10 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
 from ottla.storage.cleaner.smaller_batch import header_alone
 from ottla.storage.disk.errors import LogCorrupt, storage_error
-from ottla.storage.disk.filesystem import File, FileSystem
+from ottla.storage.disk.filesystem import TEMPORARY_SUFFIX, File, FileSystem
 from ottla.storage.files.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
-    TEMPORARY_SUFFIX,
     TIME_INDEX_SUFFIX,
     parse_segment_file,
     segment_file,

@@ -46,6 +46,9 @@ def mount_id(path: str) -> int:
 
 Buffer = bytes | bytearray | memoryview
 
+# Ends the name of a file that is not whole yet.
+TEMPORARY_SUFFIX = ".tmp"
+
 # Bytes read and written at once where a file is written again.
 _REWRITE_BYTES = 1 << 20
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -335,3 +338,31 @@ class OsFileSystem:
             return f"{boot_id}/{mount_id(path)}"
         except OSError:
             return ""
+
+
+def write_atomically(
+    filesystem: FileSystem,
+    path: str,
+    content: bytes,
+    *,
+    sync_folder: bool = True,
+    durable: bool = True,
+) -> None:
+    """Replace the file at `path`: after a crash it holds the old or the new content whole.
+
+    Without `sync_folder` the caller makes the new name durable, when it has more to write. Where it
+    is not `durable`, this holds after the death of the process, but not after a power cut.
+    """
+    temporary = path + TEMPORARY_SUFFIX
+    filesystem.unlink(temporary)
+    file = filesystem.open(temporary, create=True)
+    try:
+        if content:
+            file.append(content)
+        if durable:
+            file.fsync()
+    finally:
+        file.close()
+    filesystem.rename(temporary, path)
+    if sync_folder and durable:
+        filesystem.fsync_directory(path.rpartition("/")[0])

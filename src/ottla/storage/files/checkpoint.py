@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.names import TEMPORARY_SUFFIX
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.files.offset_ledger import LedgerJob
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -20,34 +19,6 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 # The ends of the clean parts of compacted logs.
 CLEANED_OFFSETS = "cleaner-offset-checkpoint"
-
-
-def write_atomically(
-    filesystem: FileSystem,
-    path: str,
-    content: bytes,
-    *,
-    sync_folder: bool = True,
-    durable: bool = True,
-) -> None:
-    """Replace the file at `path`: after a crash it holds the old or the new content whole.
-
-    Without `sync_folder` the caller makes the new name durable, when it has more to write. Where it
-    is not `durable`, this holds after the death of the process, but not after a power cut.
-    """
-    temporary = path + TEMPORARY_SUFFIX
-    filesystem.unlink(temporary)
-    file = filesystem.open(temporary, create=True)
-    try:
-        if content:
-            file.append(content)
-        if durable:
-            file.fsync()
-    finally:
-        file.close()
-    filesystem.rename(temporary, path)
-    if sync_folder and durable:
-        filesystem.fsync_directory(path.rpartition("/")[0])
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:

@@ -25,7 +25,6 @@ SEGMENT_SUFFIXES = (
 DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 SWAP_SUFFIX = ".swap"
-TEMPORARY_SUFFIX = ".tmp"
 
 DELETED_FOLDER_SUFFIX = "-delete"
 STRAY_FOLDER_SUFFIX = "-stray"

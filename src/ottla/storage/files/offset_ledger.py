@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from ottla.ledger.files import decode_history, encode_history
 from ottla.ledger.history import History
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.files.names import LEDGER
 
 

@@ -3,8 +3,7 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID
 
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.files.names import PARTITION_METADATA
 
 

@@ -6,8 +6,7 @@ from typing import Protocol
 
 from ottla.ledger.files import encode_removals
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, fsync_error, storage_error
-from ottla.storage.disk.filesystem import File, FileSystem
-from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import File, FileSystem, write_atomically
 from ottla.storage.files.names import (
     LEADER_EPOCHS,
     LEDGER_SUFFIX,

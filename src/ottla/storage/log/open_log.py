@@ -5,7 +5,7 @@ from uuid import UUID
 from ottla.base.ids import TopicPartition
 from ottla.ledger.history import StartCause
 from ottla.storage.disk.errors import LogCorrupt, storage_error
-from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.filesystem import TEMPORARY_SUFFIX, FileSystem
 from ottla.storage.files.names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -13,7 +13,6 @@ from ottla.storage.files.names import (
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
-    TEMPORARY_SUFFIX,
     parse_segment_file,
 )
 from ottla.storage.files.offset_ledger import OffsetLedger

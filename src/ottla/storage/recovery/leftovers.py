@@ -90,8 +90,8 @@ def give_names(filesystem: FileSystem, folder: str, base_offset: int) -> None:
 
 # The kernel reports a failed write once and marks the pages as clean: they read as if they were on
 # the disk, and a later fsync succeeds and saves nothing. A process that finds this note writes the
-# unflushed end of the log again, in place, before it counts any of it as flushed. The note is not
-# flushed itself: it is in the same page cache as the data that it warns of, and may be lost with it.
+# unflushed end of the log again, in place, before it counts any of it as flushed. The note itself
+# is never flushed: it is in the page cache like the data that it warns of, and is lost with it.
 FAILED_FLUSH = "ottla-failed-flush"
 
 
