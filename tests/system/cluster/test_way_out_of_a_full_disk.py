@@ -26,7 +26,7 @@ from rig.ottla_cluster import ottla_cluster
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import NewTopic as OneTopic
 from ottla.client import sync
-from ottla.storage.disk.ballast import BALLAST
+from ottla.storage.disk.reserve import BALLAST
 from tests.system.cli.ottla_command import Command
 
 RECORD = bytes(60_000)

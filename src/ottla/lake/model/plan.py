@@ -15,8 +15,7 @@ from typing import Literal
 
 from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
-from ottla.base.quantities import iso
-from ottla.base.units import MOMENT_FORMS, moment_ms
+from ottla.base.quantities import MOMENT_FORMS, iso, moment_ms
 from ottla.ledger.partition import PartitionLedger
 
 
