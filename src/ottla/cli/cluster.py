@@ -16,11 +16,10 @@ from ottla.client.admin.compaction import CleanerStanding
 from ottla.client.admin.logs import LogDirectory
 from ottla.diagnosis import cluster as cluster_diagnosis
 from ottla.diagnosis.cluster import BrokerLoad, ClusterHealth, broker_loads, live_controller
-from ottla.diagnosis.findings import Finding
-from ottla.diagnosis.health import counts
-from ottla.operations.balance import BalancePlan, plan_balance
-from ottla.operations.balance import balance as apply_balance
-from ottla.operations.plans import to_json
+from ottla.diagnosis.health import Finding, counts
+from ottla.operations.moves import to_json
+from ottla.operations.placement import BalancePlan, plan_balance
+from ottla.operations.placement import balance as apply_balance
 
 
 @click.group()

@@ -14,7 +14,7 @@ from ottla.cli.text.output import show, show_one
 from ottla.cli.text.settings import change_rows, changed_rows, setting_row, show_remarks
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
-from ottla.diagnosis.explanations import Explanation, explanations, settings_with
+from ottla.diagnosis.settings import Explanation, explanations, settings_with
 from ottla.operations.settings import change_settings
 
 

@@ -15,7 +15,7 @@ from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.client.admin import Admin
 from ottla.client.ranges.account import OffsetAccount
-from ottla.diagnosis.ledger import OffsetLoss, losses
+from ottla.diagnosis.retention import OffsetLoss, losses
 from ottla.diagnosis.segments import NoBatch, SegmentBatch, batches_in, segments
 from ottla.record.codec import Record
 from ottla.record.compression import Compression

@@ -17,9 +17,18 @@ from ottla.client.admin import Admin
 from ottla.client.admin.partitions import ElectionKind, PartitionStanding
 from ottla.operations import election, moves
 from ottla.operations.election import Election
-from ottla.operations.moves import begin, lead_first, under_way, wait
+from ottla.operations.moves import (
+    MovePlan,
+    Plan,
+    bad_plan,
+    begin,
+    from_json,
+    lead_first,
+    to_json,
+    under_way,
+    wait,
+)
 from ottla.operations.placement import plan_placement, plan_reassignment
-from ottla.operations.plans import MovePlan, Plan, bad_plan, from_json, to_json
 from ottla.operations.throttle import remove_throttle, throttle
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from ottla.base.errors import OttlaError
-from ottla.base.units import amount
+from ottla.base.quantities import amount
 from ottla.cli.common import options
 from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
-from ottla.diagnosis.quotas import limits_of
+from ottla.diagnosis.access import limits_of
 from ottla.metadata.quota_entity import DEFAULT, Name, QuotaEntity
 from ottla.quota.keys import check_limit, known_key
 

@@ -16,7 +16,7 @@ from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import principal, span
 from ottla.client.admin import Admin
 from ottla.client.connection.security import read_config
-from ottla.operations.tokens import settings_with_token
+from ottla.operations.secure.login import settings_with_token
 from ottla.security.principal import Principal
 from ottla.security.tokens import DelegationToken
 

@@ -19,7 +19,7 @@ from ottla.cli.text.words import span
 from ottla.client.admin import Admin
 from ottla.client.admin.transactions import TransactionDescription
 from ottla.diagnosis.transactions import hanging_transactions
-from ottla.operations.transactions import abort_hanging
+from ottla.operations.election import abort_hanging
 
 
 @click.group()

@@ -24,8 +24,7 @@ from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.admin.retention import RetentionStanding
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, verdict
-from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, story_of
-from ottla.diagnosis.rebalances import first_cause, rebalances_of
+from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, first_cause, rebalances_of, story_of
 from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
 from ottla.diagnosis.transactions import stable_offset_of
 from ottla.metadata.decisions import DecisionKind

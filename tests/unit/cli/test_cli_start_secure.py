@@ -11,7 +11,7 @@ from ottla.cli.start.secure import secure
 from ottla.cli.start.secured import address_for_clients, instructions
 from ottla.cli.start.start import start
 from ottla.cli.user import with_users
-from ottla.operations.secure.folder import SecureFolder
+from ottla.operations.secure.settings import SecureFolder
 
 
 def given(data: Path, **more: str) -> dict[str, str]:

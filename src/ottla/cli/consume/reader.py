@@ -16,7 +16,7 @@ from ottla.cli.text.words import Position
 from ottla.client import Consumer, ConsumerOptions, Records
 from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
-from ottla.diagnosis.offsets import Offsets, offsets_at, partitions_of
+from ottla.diagnosis.partitions import Offsets, offsets_at, partitions_of
 
 # Records per poll: enough for speed, few enough to show them soon.
 _POLL_RECORDS = 10_000

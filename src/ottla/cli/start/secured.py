@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
-from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.login import MECHANISM, PROTOCOL
-from ottla.operations.secure.settings import ADMINISTRATOR
+from ottla.operations.secure.settings import ADMINISTRATOR, SecureFolder
 
 _log = logging.getLogger(__name__)
 

@@ -18,9 +18,8 @@ from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactAction, CompactionStanding
 from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
-from ottla.diagnosis.offsets import Offsets, offsets_at
-from ottla.diagnosis.sizes import topic_sizes
-from ottla.operations.compaction import compact as compact_now
+from ottla.diagnosis.partitions import Offsets, offsets_at, topic_sizes
+from ottla.operations.topics import compact as compact_now
 
 _OFFSETS_COLUMNS = ["topic", "partition", "start_offset", "end_offset"]
 _AT_COLUMNS = [*_OFFSETS_COLUMNS, "offset", "time"]
