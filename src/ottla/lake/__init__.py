@@ -50,8 +50,8 @@ from ottla.lake.model.manifest import Changelog, DataFile, Manifest, SchemaChang
 from ottla.lake.model.plan import Range
 from ottla.lake.model.schema import header_name_bytes
 from ottla.lake.model.types import Type
-from ottla.lake.rows.decoded_rows import RowSorting
-from ottla.lake.rows.decoder import NewField
+from ottla.lake.rows.evolution import NewField
+from ottla.lake.rows.sorted_rows import RowSorting
 from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter

@@ -20,7 +20,7 @@ from ottla.lake.model.layout import FileLayout, layout_of
 from ottla.lake.model.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.model.row_hash import MODULUS
 from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
-from ottla.lake.rows.latest import latest_changes
+from ottla.lake.rows.key_changes import latest_changes
 from ottla.lake.rows.proof_rows import TypedCheck
 from ottla.lake.store.store import FileStore
 

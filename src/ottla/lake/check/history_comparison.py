@@ -14,14 +14,15 @@ import pyarrow as pa
 from ottla.lake.check.latest_comparison import DifferencesBy, compare_at, named_places
 from ottla.lake.model.schema import VALIDITY
 from ottla.lake.rows.changelog_columns import Flags, holds
-from ottla.lake.rows.history import extended, nothing_yet
-from ottla.lake.rows.latest import (
+from ottla.lake.rows.key_changes import (
     Numbers,
     buckets_of,
     ends_group,
+    extended,
     integers,
     is_latest,
     key_codes,
+    nothing_yet,
 )
 
 _FROM, _TO = (one.name for one in VALIDITY)

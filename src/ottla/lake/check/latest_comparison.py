@@ -10,7 +10,7 @@ from ottla.lake.check.differences import Differences
 from ottla.lake.model.row_hash import header_texts
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Flags
-from ottla.lake.rows.latest import (
+from ottla.lake.rows.key_changes import (
     Numbers,
     buckets_of,
     ends_group,

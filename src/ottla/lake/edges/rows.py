@@ -26,7 +26,7 @@ from ottla.lake.model.layout import columns_of, in_columns
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS, VALIDITY
-from ottla.lake.rows.history import holds_at
+from ottla.lake.rows.key_changes import holds_at
 from ottla.lake.source.access import BOOTSTRAP, config_of_process
 from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.source_options import parse_options

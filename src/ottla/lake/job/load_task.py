@@ -20,9 +20,16 @@ from ottla.lake.model.event_times import EventRule
 from ottla.lake.model.layout import DEAD, RAW, FileLayout
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.plan import Range
-from ottla.lake.rows.decoded_rows import RowSorter, RowSorting, SortedRows
-from ottla.lake.rows.decoder import NewField
-from ottla.lake.rows.late import SeenTimes, event_column, without_late, without_unnamed
+from ottla.lake.rows.evolution import NewField
+from ottla.lake.rows.sorted_rows import (
+    RowSorter,
+    RowSorting,
+    SeenTimes,
+    SortedRows,
+    event_column,
+    without_late,
+    without_unnamed,
+)
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.reader import read_range

@@ -21,8 +21,7 @@ from ottla.lake.model.layout import FileLayout
 from ottla.lake.model.manifest import DataFile, Keeps
 from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
 from ottla.lake.rows.changelog_columns import Columns, holds
-from ottla.lake.rows.history import Intervals, extended
-from ottla.lake.rows.latest import merged
+from ottla.lake.rows.key_changes import Intervals, extended, merged
 from ottla.lake.store.store import FileStore
 
 _JOINED_BYTES = 8 << 20

@@ -23,9 +23,9 @@ from ottla.lake.model.plan import Range
 from ottla.lake.model.row_hash import MODULUS, keyed_hash
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Columns, Flags, of_no_row
-from ottla.lake.rows.decoded_rows import RowSorter
-from ottla.lake.rows.decoder import NewField
-from ottla.lake.rows.latest import is_latest
+from ottla.lake.rows.evolution import NewField
+from ottla.lake.rows.key_changes import is_latest
+from ottla.lake.rows.sorted_rows import RowSorter
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.reader import read_range

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Flags
-from ottla.lake.rows.latest import buckets_of
+from ottla.lake.rows.key_changes import buckets_of
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
 from ottla.lake.tables.markers import RunningLoads

@@ -1,8 +1,8 @@
 """Reads Avro values, with one function for each type in the schema.
 
-fastavro's compiled reader is not used: damaged bytes crash its process (a negative branch of a
-union, a deep value of a recursive schema), and a record that kills its worker blocks a load for
-ever. Here every length and index is checked before it is used.
+fastavro's compiled reader is not used: it takes a negative branch of a union for the last one, and
+a deep value of a recursive schema crashes its process. A record that kills its worker blocks a load
+for ever. Here every length and index is checked before it is used.
 
 Times and decimals stay numbers and bytes, which Arrow takes as they are, also where they lie
 beyond what Python's dates hold. A union of null and one type is that type, nullable; one of
@@ -13,28 +13,19 @@ several numbers is the widest of them. Of others each branch is a field of a str
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ottla.lake.model.types import (
-    Type,
-    decimal_of,
-    list_of,
-    map_of,
-    plain,
-    struct_of,
-)
-from ottla.lake.rows.field_reader import BadValue
+from ottla.lake.model.types import Type, decimal_of, list_of, map_of, plain, struct_of
+from ottla.lake.rows.debezium import CONNECT_TYPES
+from ottla.lake.rows.value_reader import BadValue, SchemaUnusable
 
-_PRIMITIVES = {
-    "boolean": "boolean",
-    "int": "int32",
-    "long": "int64",
-    "float": "float32",
-    "double": "float64",
-    "bytes": "binary",
-    "string": "string",
-}
+
+def _base(kind: str) -> str:
+    """Return the primitive type in which Connect writes values of a column's type."""
+    return "int" if kind in {"date", "time(ms)"} else "long"
+
+
 _LOGICAL = {
     ("int", "date"): "date",
     ("int", "time-millis"): "time(ms)",
@@ -43,28 +34,14 @@ _LOGICAL = {
     ("long", "timestamp-micros"): "timestamp(us)",
     ("long", "local-timestamp-millis"): "datetime(ms)",
     ("long", "local-timestamp-micros"): "datetime(us)",
-    # Logical types of Kafka Connect and Debezium.
-    ("int", "org.apache.kafka.connect.data.Date"): "date",
-    ("int", "org.apache.kafka.connect.data.Time"): "time(ms)",
-    ("long", "org.apache.kafka.connect.data.Timestamp"): "timestamp(ms)",
-    ("int", "io.debezium.time.Date"): "date",
-    ("int", "io.debezium.time.Time"): "time(ms)",
-    ("long", "io.debezium.time.MicroTime"): "time(us)",
-    ("long", "io.debezium.time.Timestamp"): "datetime(ms)",
-    ("long", "io.debezium.time.MicroTimestamp"): "datetime(us)",
+    # Connect's converter writes the name of a logical type beside Avro's own type.
+    **{(_base(kind), name): kind for name, kind in CONNECT_TYPES.items()},
 }
 _NAMED = frozenset({"record", "error", "enum", "fixed"})
 _NUMBERS = ("int32", "int64", "float32", "float64")
 _DEPTH_MAX = 64
 # The most types of fields in a schema; a named type counts each time that it is used.
 _NODES_MAX = 5_000
-
-
-class SchemaUnusable(BadValue):
-    """Raised for a schema by which values cannot be read; says why."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why, "schema")
 
 
 class _Cursor:
@@ -208,14 +185,16 @@ def _null(_cursor: _Cursor) -> None:
 
 
 _NULL = _AvroType(_null, plain("string"), takes_bytes=False)
-_READS: dict[str, Read] = {
-    "boolean": _boolean,
-    "int": _int,
-    "long": _long,
-    "float": _number("<f"),
-    "double": _number("<d"),
-    "bytes": _bytes,
-    "string": _string,
+# Primitive types: how their values are read, and the type of their columns.
+_PRIMITIVES: Mapping[str, _AvroType] = {
+    "null": _NULL,
+    "boolean": _AvroType(_boolean, plain("boolean")),
+    "int": _AvroType(_int, plain("int32")),
+    "long": _AvroType(_long, plain("int64")),
+    "float": _AvroType(_number("<f"), plain("float32")),
+    "double": _AvroType(_number("<d"), plain("float64")),
+    "bytes": _AvroType(_bytes, plain("binary")),
+    "string": _AvroType(_string, plain("string")),
 }
 
 
@@ -296,11 +275,7 @@ class _SchemaWalk:
         if depth > _DEPTH_MAX:
             raise SchemaUnusable(f"the schema nests deeper than {_DEPTH_MAX} levels")
         if isinstance(schema, str):
-            if schema == "null":
-                return _NULL
-            if schema in _PRIMITIVES:
-                return _AvroType(_READS[schema], plain(_PRIMITIVES[schema]))
-            return self._used(schema, namespace)
+            return _PRIMITIVES.get(schema) or self._used(schema, namespace)
         if isinstance(schema, list):
             return self._union([self.node(one, namespace, depth + 1) for one in schema])
         kind = schema["type"]
@@ -391,13 +366,14 @@ class _SchemaWalk:
 
 
 def _primitive(kind: str, schema: Mapping[str, Any]) -> _AvroType:
-    read = _READS[kind]
+    """Return a primitive type, with the column's type that its logical type or Connect names."""
+    found = _PRIMITIVES[kind]
     if kind == "bytes":
-        return _AvroType(read, _decimal(schema) or plain("binary"))
+        return replace(found, type=_decimal(schema) or found.type)
     for word in (schema.get("logicalType"), schema.get("connect.name")):
         if isinstance(word, str) and (kind, word) in _LOGICAL:
-            return _AvroType(read, plain(_LOGICAL[kind, word]))
-    return _AvroType(read, plain(_PRIMITIVES[kind]))
+            return replace(found, type=plain(_LOGICAL[kind, word]))
+    return found
 
 
 def _decimal(schema: Mapping[str, Any]) -> Type | None:

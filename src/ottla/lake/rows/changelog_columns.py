@@ -18,7 +18,7 @@ from ottla.lake.model.decode_spec import Decode, decode_from
 from ottla.lake.model.layout import TypedSchema, typed_schema
 from ottla.lake.model.manifest import TableSchema
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows.decoded_rows import RowSorter, RowSorting
+from ottla.lake.rows.sorted_rows import RowSorter, RowSorting
 
 Flags = npt.NDArray[np.bool_]
 

@@ -2,42 +2,54 @@
 
 If all values have exactly the kinds that a column's type takes, Arrow makes the column in one call.
 Only if that fails is it made value by value. Whether a row is good never depends on other rows.
+Stricter than Arrow: 1.5 is not an integer, True is not a number, a text is not a list.
 """
 
-from collections.abc import Callable, Sequence
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
-from decimal import Decimal
+from datetime import UTC, date, datetime, time
+from decimal import Context, Decimal, InvalidOperation
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ottla.lake.model.coercion import DoesNotFit, coerced, from_text, shown
 from ottla.lake.model.types import Type
+from ottla.lake.rows.evolution import IGNORE, DoesNotFit, FieldRules, Path, merged
+from ottla.lake.rows.value_reader import shown
 
-Path = tuple[str, ...]
+_EXACT_FLOAT = 1 << 53
+_INT64_MAX = 2**63 - 1
+_MILLIS_MAX = _INT64_MAX // 1_000
+_PER_SECOND = {"(ms)": 1_000, "(us)": 1_000_000}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+# Enough for 38 digits at any scale; more digits than that are refused, not rounded.
+_DECIMALS = Context(prec=100)
 
-_NONE = type(None)
 # Values that Arrow takes as they are, without changing or truncating any.
-_TAKEN_AS_THEY_ARE: dict[str, frozenset[type]] = {
-    "boolean": frozenset({bool, _NONE}),
-    "int8": frozenset({int, _NONE}),
-    "int16": frozenset({int, _NONE}),
-    "int32": frozenset({int, _NONE}),
-    "int64": frozenset({int, _NONE}),
-    "float64": frozenset({float, _NONE}),
-    "string": frozenset({str, _NONE}),
-    "binary": frozenset({bytes, _NONE}),
-    "date": frozenset({int, _NONE}),
-    "timestamp(us)": frozenset({int, _NONE}),
-    "datetime(us)": frozenset({int, _NONE}),
+_TAKEN_AS_THEY_ARE: Mapping[str, type] = {
+    "boolean": bool,
+    "int8": int,
+    "int16": int,
+    "int32": int,
+    "int64": int,
+    "float64": float,
+    "string": str,
+    "binary": bytes,
+    "decimal": Decimal,
+    "date": int,
+    "timestamp(us)": int,
+    "datetime(us)": int,
 }
-_TEXTS = frozenset({str, _NONE})
 _CAST_FROM_TEXT = frozenset({"timestamp(ms)", "timestamp(us)", "date"})
 _ARROW_REFUSES = (pa.ArrowException, OverflowError, ValueError, TypeError)
-_MILLIS_MAX = (2**63 - 1) // 1000
+_NONE = type(None)
 
 
 @dataclass(slots=True)
@@ -53,34 +65,13 @@ class Findings:
     waiting: set[int] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Decides about fields without a column, and about values too wide for their column.
-
-    `added(path, value)` returns the type of a column to add, or None to leave the field out; it
-    raises DoesNotFit if the field makes its record a bad one. `widened(path, type, value)` returns
-    the wider type that the column may take, or None.
-    """
-
-    added: Callable[[Path, Any], Type | None]
-    widened: Callable[[Path, Type, Any], Type | None]
-    merged: Callable[[Type, Type], Type]
-
-
-IGNORE = Judge(
-    added=lambda _path, _value: None,
-    widened=lambda _path, _type, _value: None,
-    merged=lambda first, _second: first,
-)
-
-
 class Converter:
     """Makes the columns of one batch. `texts`: the values are from CSV, all of them texts."""
 
     def __init__(
-        self, judge: Judge = IGNORE, *, texts: bool = False, base64_decimals: bool = False
+        self, rules: FieldRules = IGNORE, *, texts: bool = False, base64_decimals: bool = False
     ) -> None:
-        self._judge = judge
+        self._rules = rules
         self._texts = texts
         self._base64_decimals = base64_decimals
         self.findings = Findings()
@@ -114,7 +105,7 @@ class Converter:
     def found(self, row: int, path: Path, value: Any) -> None:
         """Note a field that has no column."""
         try:
-            found = self._judge.added(path, value)
+            found = self._rules.added(path, value)
         except DoesNotFit as error:
             self.refuse(row, path, str(error))
             return
@@ -123,7 +114,7 @@ class Converter:
 
     def _new(self, row: int, path: Path, found: Type) -> None:
         first, before = self.findings.news.get(path, (row, found))
-        self.findings.news[path] = (min(first, row), self._judge.merged(before, found))
+        self.findings.news[path] = (min(first, row), merged(before, found))
 
     def _of_kind(
         self, values: Sequence[Any], kind: type, what: str, path: Path, rows: Sequence[int]
@@ -141,8 +132,7 @@ class Converter:
 
     def _struct(self, values: Sequence[Any], wanted: Type, path: Path, rows: Sequence[int]) -> Any:
         kept = self._of_kind(values, dict, "object", path, rows)
-        known = frozenset(name for name, _ in wanted.fields)
-        self.unknown(kept, known, path, rows)
+        self.unknown(kept, frozenset(name for name, _ in wanted.fields), path, rows)
         children = [
             self.column(
                 [None if value is None else value.get(name) for value in kept],
@@ -160,18 +150,13 @@ class Converter:
     def _list(self, values: Sequence[Any], wanted: Type, path: Path, rows: Sequence[int]) -> Any:
         kept = self._of_kind(values, list, "list", path, rows)
         flat = [one for value in kept if value is not None for one in value]
-        flat_rows = [
-            row for value, row in zip(kept, rows, strict=True) if value is not None for _ in value
-        ]
-        inner = self.column(flat, wanted.element, (*path, "[]"), flat_rows)
+        inner = self.column(flat, wanted.element, (*path, "[]"), _rows_of_items(kept, rows))
         return pa.ListArray.from_arrays(_offsets(kept), inner, type=wanted.arrow)
 
     def _map(self, values: Sequence[Any], wanted: Type, path: Path, rows: Sequence[int]) -> Any:
         kept = self._of_kind(values, dict, "object", path, rows)
         pairs = [pair for value in kept if value is not None for pair in value.items()]
-        flat_rows = [
-            row for value, row in zip(kept, rows, strict=True) if value is not None for _ in value
-        ]
+        flat_rows = _rows_of_items(kept, rows)
         keys = self._plain([key for key, _ in pairs], Type("string"), (*path, "{}"), flat_rows)
         # The row is refused, but Arrow's maps allow no null keys.
         keys = pc.fill_null(keys, "")
@@ -179,22 +164,16 @@ class Converter:
         return pa.MapArray.from_arrays(_offsets(kept), keys, inner, type=wanted.arrow)
 
     def _plain(self, values: Sequence[Any], wanted: Type, path: Path, rows: Sequence[int]) -> Any:
-        if not self._texts:
-            quick = _quickly(values, wanted)
-            if quick is not None:
-                return quick
-        elif wanted.kind != "json":
-            try:
-                return _in_range(pa.array(values, pa.string()).cast(wanted.arrow), wanted)
-            except _ARROW_REFUSES:
-                pass
+        quick = _quickly(values, wanted, texts=self._texts)
+        if quick is not None:
+            return quick
         found = []
         for value, row in zip(values, rows, strict=True):
             try:
                 found.append(None if value is None else self._one(value, wanted))
             except DoesNotFit as error:
                 found.append(None)
-                wider = self._judge.widened(path, wanted, value)
+                wider = self._rules.widened(path, wanted, value)
                 if wider is None:
                     self.refuse(row, path, str(error))
                 else:
@@ -204,23 +183,21 @@ class Converter:
 
     def _one(self, value: Any, wanted: Type) -> Any:
         if self._texts:
-            one = from_text(value, wanted)
-            if isinstance(one, datetime | date | time) or wanted.kind.endswith("(ms)"):
-                _in_range(pa.array([one], wanted.arrow), wanted)
-            return one
-        return coerced(value, wanted, base64_decimals=self._base64_decimals)
+            return _from_text(value, wanted)
+        if wanted.kind == "decimal":
+            return _decimal(value, wanted, self._base64_decimals)
+        return _CONVERTERS[wanted.kind](value)
 
 
-def _quickly(values: Sequence[Any], wanted: Type) -> Any:
+def _quickly(values: Sequence[Any], wanted: Type, *, texts: bool) -> Any:
     """Return the column from one call to Arrow; None if values must be checked one by one."""
     kinds = {type(value) for value in values}
+    is_cast = wanted.kind != "json" if texts else wanted.kind in _CAST_FROM_TEXT
     try:
-        if kinds <= _TAKEN_AS_THEY_ARE.get(wanted.kind, frozenset()):
+        if not texts and kinds <= {_TAKEN_AS_THEY_ARE.get(wanted.kind, _NONE), _NONE}:
             return pa.array(values, wanted.arrow)
-        if wanted.kind in _CAST_FROM_TEXT and kinds <= _TEXTS:
+        if is_cast and kinds <= {str, _NONE}:
             return _in_range(pa.array(values, pa.string()).cast(wanted.arrow), wanted)
-        if wanted.kind == "decimal" and kinds <= {Decimal, _NONE}:
-            return pa.array(values, wanted.arrow)
     except _ARROW_REFUSES:
         pass
     return None
@@ -236,6 +213,12 @@ def _in_range(column: Any, wanted: Type) -> Any:
     return column
 
 
+def _rows_of_items(kept: Sequence[Any], rows: Sequence[int]) -> list[int]:
+    """Return the row of each item of the lists or maps in `kept`."""
+    pairs = zip(kept, rows, strict=True)
+    return [row for value, row in pairs if value is not None for _ in value]
+
+
 def _offsets(kept: Sequence[Any]) -> Any:
     """Return the start of each list among all elements; null for a list that is null."""
     ends = list(accumulate((0 if value is None else len(value) for value in kept), initial=0))
@@ -243,3 +226,183 @@ def _offsets(kept: Sequence[Any]) -> Any:
     return pa.array(
         [None if null else end for end, null in zip(ends, mask, strict=True)], pa.int32()
     )
+
+
+# -- single values, as Arrow accepts them; each raises DoesNotFit
+
+
+def _from_text(text: str, wanted: Type) -> Any:
+    """Return the value of a text in CSV, as Arrow casts it."""
+    if wanted.kind == "json":
+        return text
+    try:
+        cast = pa.array([_text(text)], pa.string()).cast(wanted.arrow)
+        return _in_range(cast, wanted)[0].as_py()
+    except _ARROW_REFUSES:
+        pass
+    if wanted.kind in {"string", "binary", "date"} or wanted.kind[-4:] in _PER_SECOND:
+        return _CONVERTERS[wanted.kind](text)
+    raise DoesNotFit(f"{shown(text)} is no {wanted}")
+
+
+def json_text(value: Any) -> str:
+    """Return the value as JSON; bytes in base64, decimals as texts. Raises DoesNotFit."""
+    try:
+        text = json.dumps(
+            value, default=_json_default, ensure_ascii=False, separators=(",", ":"), sort_keys=True
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DoesNotFit(f"no JSON can be made of it: {error}") from error
+    return _text(text)
+
+
+def _json_default(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal | datetime | date | time):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise DoesNotFit(f"{shown(value)} is no boolean")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise DoesNotFit(f"{shown(value)} is no string")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DoesNotFit("the text holds half a surrogate pair, which is no UTF-8") from None
+    return value
+
+
+def _integer(value: Any, bits: int) -> int:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT_FLOAT:
+        value = int(value)
+    elif isinstance(value, Decimal) and value.is_finite() and value.adjusted() < 40:
+        value = int(value) if value == value.to_integral_value() else value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DoesNotFit(f"{shown(value)} is no integer")
+    limit = 1 << (bits - 1)
+    if not -limit <= value < limit:
+        raise DoesNotFit(f"{shown(value)} is beyond int{bits}")
+    return value
+
+
+def _float(value: Any, kind: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise DoesNotFit(f"{shown(value)} is no {kind}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DoesNotFit(f"{shown(value)} is beyond {kind}") from None
+    if isinstance(value, Decimal) and value.is_finite() and abs(number) == float("inf"):
+        raise DoesNotFit(f"{shown(value)} is beyond {kind}")
+    if kind == "float32" and number == number and abs(number) not in (0.0, float("inf")):
+        narrow = pa.scalar(number, pa.float32()).as_py()
+        if abs(narrow) == float("inf"):
+            raise DoesNotFit(f"{shown(value)} is beyond {kind}")
+    return number
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        raise DoesNotFit(f"{shown(value)} is no binary")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise DoesNotFit(f"{shown(value)} is no base64") from None
+
+
+def _decimal(value: Any, wanted: Type, base64_decimals: bool) -> Decimal:
+    if isinstance(value, bytes) or (isinstance(value, str) and base64_decimals):
+        # Avro and Kafka Connect encode the unscaled number in two's complement.
+        unscaled = int.from_bytes(_bytes(value), "big", signed=True)
+        value = Decimal(unscaled).scaleb(-wanted.scale, _DECIMALS)
+    elif isinstance(value, float):
+        value = repr(value)
+    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
+        raise DoesNotFit(f"{shown(value)} is no {wanted}")
+    try:
+        number = Decimal(value)
+    except (InvalidOperation, ValueError):
+        raise DoesNotFit(f"{shown(value)} is no {wanted}") from None
+    if not number.is_finite():
+        raise DoesNotFit(f"{shown(value)} is no {wanted}")
+    try:
+        exact = number.quantize(Decimal(1).scaleb(-wanted.scale), context=_DECIMALS)
+    except InvalidOperation:
+        raise DoesNotFit(f"{shown(value)} is beyond {wanted}") from None
+    if exact != number:
+        raise DoesNotFit(f"{shown(value)} has more than {wanted.scale} digits behind the point")
+    if exact.adjusted() >= wanted.precision - wanted.scale and exact:
+        raise DoesNotFit(f"{shown(value)} is beyond {wanted}")
+    return exact
+
+
+def _date(value: Any) -> int:
+    if not isinstance(value, str):
+        return _integer(value, 32)
+    try:
+        return date.fromisoformat(value).toordinal() - _EPOCH_DAY
+    except ValueError:
+        raise DoesNotFit(f"{shown(value)} is no date") from None
+
+
+def _time(value: Any, kind: str) -> int:
+    """Return a time as an Arrow integer: in the type's unit, since 1970 or midnight."""
+    per_second = _PER_SECOND[kind[-4:]]
+    if isinstance(value, str):
+        number = _time_of_text(value, kind, per_second)
+    else:
+        number = _integer(value, 64)
+    if kind.startswith("time("):
+        if not 0 <= number < 86_400 * per_second:
+            raise DoesNotFit(f"{shown(value)} is no time of a day")
+    elif per_second == 1_000 and abs(number) > _MILLIS_MAX:
+        raise DoesNotFit(f"{shown(value)} ms is beyond what a timestamp of Spark can hold")
+    return number
+
+
+def _time_of_text(value: str, kind: str, per_second: int) -> int:
+    try:
+        if kind.startswith("time("):
+            at = time.fromisoformat(value)
+            if at.tzinfo is not None:
+                raise DoesNotFit(f"{shown(value)} has a zone, and a time of the day has none")
+            micros = ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
+        else:
+            moment = datetime.fromisoformat(value)
+            if kind.startswith("datetime") and moment.tzinfo is not None:
+                raise DoesNotFit(f"{shown(value)} has a zone: declare the column as timestamp")
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            since = moment - _EPOCH
+            micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    except ValueError:
+        raise DoesNotFit(f"{shown(value)} is no {kind}") from None
+    number, rest = divmod(micros, 1_000_000 // per_second)
+    if rest:
+        raise DoesNotFit(f"{shown(value)} has digits that {kind} cannot hold")
+    return number
+
+
+_CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": _boolean,
+    **{f"int{bits}": partial(_integer, bits=bits) for bits in (8, 16, 32, 64)},
+    **{kind: partial(_float, kind=kind) for kind in ("float32", "float64")},
+    "string": _text,
+    "json": json_text,
+    "binary": _bytes,
+    "date": _date,
+    **{
+        f"{kind}{unit}": partial(_time, kind=f"{kind}{unit}")
+        for kind in ("timestamp", "datetime", "time")
+        for unit in _PER_SECOND
+    },
+}

@@ -8,10 +8,9 @@ payload is taken; Kafka Connect's schema then gives the columns their types.
 from collections.abc import Mapping
 from typing import Any
 
-from ottla.lake.model.coercion import shown
 from ottla.lake.model.decode_spec import Column, Side
 from ottla.lake.model.types import Type, decimal_of, list_of, map_of, plain, struct_of
-from ottla.lake.rows.field_reader import BadValue
+from ottla.lake.rows.value_reader import BadValue, shown
 
 _OPERATIONS = frozenset("cudrtm")
 _SOURCE_TIME = plain("timestamp(ms)")
@@ -28,7 +27,8 @@ _CONNECT = {
     "string": "string",
     "bytes": "binary",
 }
-_NAMED = {
+# Kafka Connect's and Debezium's names of logical types, and the types of their columns.
+CONNECT_TYPES = {
     "org.apache.kafka.connect.data.Date": "date",
     "org.apache.kafka.connect.data.Time": "time(ms)",
     "org.apache.kafka.connect.data.Timestamp": "timestamp(ms)",
@@ -37,8 +37,8 @@ _NAMED = {
     "io.debezium.time.MicroTime": "time(us)",
     "io.debezium.time.Timestamp": "datetime(ms)",
     "io.debezium.time.MicroTimestamp": "datetime(us)",
-    "io.debezium.time.ZonedTimestamp": "timestamp(us)",
 }
+_TEXT_TYPES = {"io.debezium.time.ZonedTimestamp": "timestamp(us)"}
 
 
 def flattened(value: Any, side: Side) -> Any:
@@ -109,6 +109,7 @@ def _connect_type(schema: Any, depth: int) -> Type | None:
         scale = int(parameters.get("scale", 0))
         precision = int(parameters.get("connect.decimal.precision", 38))
         return decimal_of(min(precision, 38), scale) if 0 <= scale <= min(precision, 38) else None
-    if name in _NAMED:
-        return plain(_NAMED[name])
+    logical = CONNECT_TYPES.get(str(name)) or _TEXT_TYPES.get(str(name))
+    if logical is not None:
+        return plain(logical)
     return plain(_CONNECT[kind]) if kind in _CONNECT else None

@@ -8,7 +8,7 @@ all of its columns and is never an error.
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
-from ottla.lake.model.coercion import DoesNotFit, shown
 from ottla.lake.model.decode_spec import Column, Decode, Format, SchemaRules, Side
 from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.types import Type, other_unit, plain, type_at
 from ottla.lake.rows import debezium
 from ottla.lake.rows.avro_values import AvroReader
-from ottla.lake.rows.convert import IGNORE, Converter, Judge, Path
-from ottla.lake.rows.csv_values import BytesReader, CsvReader, TextReader
-from ottla.lake.rows.field_reader import BadValue, Schemas, ValueReader, message_indexes, unframed
-from ottla.lake.rows.infer import merged, type_of, widened
-from ottla.lake.rows.json_values import JsonReader
+from ottla.lake.rows.convert import Converter
+from ottla.lake.rows.evolution import IGNORE, FieldRules, NewField, Path, merged
 from ottla.lake.rows.protobuf_values import ProtobufReader
+from ottla.lake.rows.registry import RegisteredSchemas
+from ottla.lake.rows.value_reader import (
+    BadValue,
+    BytesReader,
+    CsvReader,
+    JsonReader,
+    TextReader,
+    ValueReader,
+    message_indexes,
+    shown,
+    unframed,
+)
 
 # How many rows, and bytes of values, are decoded at once: Python objects take several times that.
 _ROWS_AT_ONCE = 1 << 14
@@ -47,16 +55,6 @@ class RefusedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class NewField:
-    """A field without a column, or with a column that is too narrow."""
-
-    side: Side
-    path: Path
-    type: Type
-    row: int  # The first row with the field.
-
-
-@dataclass(frozen=True, slots=True)
 class Decoded:
     """The result for a batch; `columns` cover all its rows, in the order of the schema."""
 
@@ -68,7 +66,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class _Parsed:
-    """One side (key or value) of a chunk: values by row, and the readers that returned them."""
+    """One side (key or value) of a chunk: values by row, and the numbers of their schemas."""
 
     values: list[Any]
     refused: list[RefusedRow] = field(default_factory=list)
@@ -78,7 +76,9 @@ class _Parsed:
 class Decoder:
     """Decodes batches into the columns of `schema`. Asks `schemas` if records name theirs."""
 
-    def __init__(self, decode: Decode, schema: TypedSchema, schemas: Schemas | None = None) -> None:
+    def __init__(
+        self, decode: Decode, schema: TypedSchema, schemas: RegisteredSchemas | None = None
+    ) -> None:
         self.schema = schema
         self._sides = [
             _SideDecoder(side, one, schema.of(side), decode.rules, schemas)
@@ -114,12 +114,11 @@ class _SideDecoder:
         how: Format,
         columns: Sequence[Column],
         rules: SchemaRules,
-        schemas: Schemas | None,
+        schemas: RegisteredSchemas | None,
     ) -> None:
         self.side = side
         self._how = how
         self._columns = columns
-        self._rules = rules
         self._schemas = schemas
         self._stage = f"decode.{side}"
         self._fixed = fixed_reader(how, columns)
@@ -135,7 +134,9 @@ class _SideDecoder:
         self._connect_unit = ""
         self._learn(self._fixed)
         derives = how.columns is None or rules != SchemaRules()
-        self._judge = Judge(self._added, self._widened, _merged) if derives else IGNORE
+        if how.kind == "csv":
+            rules = replace(rules, widen="reject")
+        self._field_rules = FieldRules(rules, self._types) if derives else IGNORE
 
     def decode(
         self,
@@ -147,7 +148,7 @@ class _SideDecoder:
         """Return the columns of a chunk from row `start` on; add to `refused` and `news`."""
         parsed = self._parse(content)
         converter = Converter(
-            self._judge,
+            self._field_rules,
             texts=self._how.kind == "csv",
             base64_decimals=self._base64_decimals,
         )
@@ -160,7 +161,7 @@ class _SideDecoder:
         columns = [self._column(one, objects, converter, rows) for one in self._columns]
         self._require_values(columns, content, parsed, converter)
         found = converter.findings
-        refused += [_moved(one, start) for one in parsed.refused]
+        refused += [replace(one, row=start + one.row) for one in parsed.refused]
         refused += [
             RefusedRow(start + row, "schema", error, parsed.schema_ids.get(row))
             for row, error in found.errors.items()
@@ -168,7 +169,7 @@ class _SideDecoder:
         for path, (row, kind) in found.news.items():
             before = news.get((self.side, path))
             first = start + row if before is None else before.row
-            kind = kind if before is None else _merged(before.type, kind)
+            kind = kind if before is None else merged(before.type, kind)
             news[self.side, path] = NewField(self.side, path, kind, first)
         return columns
 
@@ -250,7 +251,7 @@ class _SideDecoder:
         found = []
         for row, value in enumerate(parsed.values):
             if value is not None and not isinstance(value, dict):
-                if self._columns or self._judge is IGNORE:
+                if self._columns or self._field_rules is IGNORE:
                     converter.refuse(row, (), f"{shown(value)} is no object")
                 else:
                     converter.found(row, (), value)
@@ -285,29 +286,6 @@ class _SideDecoder:
             for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
                 if content[row] is not None and row not in excused:
                     converter.refuse(row, one.source, "it is null or missing, and may not be")
-
-    # -- what becomes of fields that no column has
-
-    def _added(self, path: Path, value: Any) -> Type | None:
-        if self._rules.add == "ignore":
-            return None
-        if self._rules.add == "reject":
-            raise DoesNotFit("no column has this field, and the rule is to reject such records")
-        return self._said(path) or type_of(value)
-
-    def _widened(self, path: Path, narrow: Type, value: Any) -> Type | None:
-        if self._rules.widen == "reject" or self._how.kind == "csv":
-            return None
-        other = self._said(path) or type_of(value)
-        wide = None if other is None else widened(narrow, other)
-        return None if wide == narrow else wide
-
-    def _said(self, path: Path) -> Type | None:
-        """Return the type of a field in the schemas of the values that were read."""
-        found = None
-        for kind in self._types.values():
-            found = merged(found, type_at(kind, path))
-        return found
 
 
 def fixed_reader(how: Format, columns: Sequence[Column]) -> ValueReader | None:
@@ -355,10 +333,6 @@ def _chunks(batch: pa.RecordBatch) -> list[tuple[int, int]]:
     return found
 
 
-def _moved(one: RefusedRow, start: int) -> RefusedRow:
-    return RefusedRow(one.row + start, one.stage, one.error, one.schema_id) if start else one
-
-
 def _schema_id(content: bytes) -> int | None:
     return int.from_bytes(content[1:5], "big") if len(content) >= 5 and content[0] == 0 else None
 
@@ -372,12 +346,6 @@ def _at(value: Any, paths: Sequence[Path]) -> Any:
         if found is not None:
             return found
     return None
-
-
-def _merged(first: Type, second: Type) -> Type:
-    found = merged(first, second)
-    assert found is not None
-    return found
 
 
 def require_none(

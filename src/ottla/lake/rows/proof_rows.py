@@ -14,8 +14,7 @@ from ottla.lake.model.layout import ROW_HASH, typed_schema
 from ottla.lake.model.manifest import TableSchema
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.decoder import Decoder
-from ottla.lake.rows.registered import RegisteredSchemas
-from ottla.lake.rows.registry import SchemaRegistry
+from ottla.lake.rows.registry import schemas_of
 
 _NAMED_MAX = 10
 _BESIDE_HASH = ("timestamp", "timestamp_type")
@@ -28,11 +27,8 @@ class TypedCheck:
 
     def __init__(self, schema: TableSchema) -> None:
         decode = decode_from(schema.decode)
-        registry = SchemaRegistry(decode.registry) if decode.registry else None
         self._schema = typed_schema(schema)
-        self._decoder = Decoder(
-            decode, self._schema, RegisteredSchemas(registry) if registry else None
-        )
+        self._decoder = Decoder(decode, self._schema, schemas_of(decode))
         self.keeps_raw = decode.keep_raw
         self.compared = 0  # The number of rows so far.
 

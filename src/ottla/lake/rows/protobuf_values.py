@@ -1,4 +1,4 @@
-"""Reads Protobuf messages by the runtime's own parser, and converts them by descriptor.
+"""Reads Protobuf messages by the runtime's own parser, and compiles their schemas by protoc.
 
 Unset fields are null if the field tracks presence; otherwise they have their default.
 An enum is the name of its number, the number itself where no name has it. Unsigned numbers become
@@ -6,13 +6,19 @@ the next larger signed type. Timestamps are instants, wrappers their values, and
 `google.protobuf.Struct`, `Value`, `ListValue` and `Any` texts of JSON.
 """
 
+import base64
+import importlib.util
 import json
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from ottla.base.errors import WrongWords
 from ottla.lake.model.types import Type, decimal_of, list_of, map_of, plain, struct_of
-from ottla.lake.rows.avro_values import SchemaUnusable
-from ottla.lake.rows.field_reader import BadValue, missing
+from ottla.lake.rows.value_reader import BadValue, SchemaUnusable, missing
 
 Take = Callable[[Any], Any]
 
@@ -166,3 +172,60 @@ def _key(key: Any) -> str:
 
 def _micros(stamp: Any) -> int:
     return int(stamp.seconds) * 1_000_000 + int(stamp.nanos) // 1_000
+
+
+_SECONDS_MAX = 60
+
+
+def compiled_file(path: Path, folders: Sequence[Path] = ()) -> bytes:
+    """Return the FileDescriptorSet of a `.proto` file and its imports, the file itself last.
+
+    Imports are looked up in `folders` and in the file's own folder. Raises SchemaUnusable.
+    """
+    with TemporaryDirectory() as made:
+        return _compiled(path.name, [*folders, path.parent], Path(made) / "descriptors")
+
+
+def compiled_texts(texts: Mapping[str, str], name: str) -> bytes:
+    """Compile files in memory, by the names that imports use. Raises SchemaUnusable."""
+    with TemporaryDirectory() as made:
+        root = Path(made).resolve() / "files"
+        for each, text in texts.items():
+            path = (root / each).resolve()
+            if not path.is_relative_to(root):
+                raise SchemaUnusable(f"the schema of Protobuf imports {each!r}, which is no name")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return _compiled(name, [root], Path(made) / "descriptors")
+
+
+def _compiled(name: str, folders: Sequence[Path], made: Path) -> bytes:
+    tools = importlib.util.find_spec("grpc_tools")
+    if tools is None or tools.origin is None:
+        raise missing("grpcio-tools", "protobuf", "compiling .proto files")
+    known = Path(tools.origin).parent / "_proto"
+    command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports"]
+    command += [f"-I{folder}" for folder in (*folders, known)]
+    command += [f"--descriptor_set_out={made}", name]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS_MAX, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise SchemaUnusable(f"protoc takes longer than {_SECONDS_MAX} s for {name}") from None
+    if done.returncode:
+        raise SchemaUnusable(f"the schema of Protobuf can't be compiled: {done.stderr.strip()}")
+    return made.read_bytes()
+
+
+def schema_text(path: Path, kind: str) -> str:
+    """Return the schema of a file for `Format.schema`. `kind`: avro, debezium-avro or protobuf.
+
+    Raises OttlaError.
+    """
+    try:
+        if kind == "protobuf":
+            return base64.b64encode(compiled_file(path)).decode()
+        return path.read_text()
+    except (BadValue, OSError, UnicodeDecodeError) as error:
+        raise WrongWords(f"the schema in {path} can't be used: {error}") from None

@@ -1,4 +1,4 @@
-"""A client of a schema registry with Confluent's API, blocking; schemas are cached by their number.
+"""A client of a schema registry with Confluent's API, and the readers of its schemas.
 
 Credentials come from the environment: OTTLA_REGISTRY_USER with OTTLA_REGISTRY_PASSWORD, or
 OTTLA_REGISTRY_TOKEN. They never appear in a manifest or a message.
@@ -8,7 +8,7 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
@@ -19,13 +19,14 @@ from requests.auth import HTTPBasicAuth
 from urllib3.exceptions import HTTPError
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.decode_spec import registry_urls
+from ottla.lake.model.decode_spec import Decode, registry_urls
+from ottla.lake.rows.avro_values import AvroReader
+from ottla.lake.rows.protobuf_values import ProtobufReader, compiled_texts
+from ottla.lake.rows.value_reader import BadValue, SchemaUnusable, ValueReader
 from ottla.lake.store.retries import retried
 
-_TIMEOUT_SECONDS = 10.0
 _ATTEMPTS = 5
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
+_TIMEOUT_SECONDS = 10.0
 _REDIRECTS_MAX = 5
 _ANSWER_BYTES_MAX = 64 << 20
 # Time limit for a whole answer, which a server may send byte by byte.
@@ -34,11 +35,18 @@ _CHUNK_BYTES = 1 << 20
 # The longest part of an answer that a message repeats.
 _SHOWN_MAX = 200
 _IS_IT_ONE = "is the URL that of a registry with Confluent's API?"
-# Depth of references. A registry refuses cycles, but an answer may be wrong.
+# A registry refuses cycles of references, but an answer may be wrong.
 _REFERENCES_MAX = 200
 # Error codes for subject, version, schema. Any other 404 is from a server that is no registry.
 _NOT_FOUND = frozenset({40401, 40402, 40403})
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})
+_HEADERS = {
+    "Accept": "application/vnd.schemaregistry.v1+json, application/json",
+    "Accept-Encoding": "identity",
+}
+_FILE = "ottla_schema.proto"
+
+Login = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 
 class _NoAnswer(OttlaError):
@@ -70,45 +78,22 @@ class SchemaRegistry:
         urls: str,
         *,
         environment: Mapping[str, str] = os.environ,
-        timeout_seconds: float = _TIMEOUT_SECONDS,
         attempts: int = _ATTEMPTS,
         pause: Callable[[float], None] = time.sleep,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._urls = registry_urls(urls)
         self._login = _login(environment)
-        self._timeout_seconds = timeout_seconds
         self._attempts = attempts
         self._pause = pause
         self._now_s = now_s
-        self._by_id: dict[int, RegisteredSchema | None] = {}
 
     def schema(self, number: int) -> RegisteredSchema:
         """Return the schema with this number. Raises NoSuchSchema, OttlaError."""
-        if number not in self._by_id:
-            try:
-                answer = self._get(f"/schemas/ids/{number}")
-            except NoSuchSchema:
-                self._by_id[number] = None
-            else:
-                self._by_id[number] = self._registered(number, answer)
-        found = self._by_id[number]
-        if found is None:
-            raise NoSuchSchema(f"the registry has no schema {number}")
-        return found
-
-    def latest(self, subject: str) -> RegisteredSchema:
-        """Return the newest schema of a subject. Raises NoSuchSchema, OttlaError."""
-        answer = self._get(f"/subjects/{quote(subject, safe='')}/versions/latest")
-        return self._registered(_number(answer), answer)
-
-    def _registered(self, number: int, answer: Mapping[str, Any]) -> RegisteredSchema:
+        answer = self._get(f"/schemas/ids/{number}")
         text, kind = answer.get("schema"), answer.get("schemaType", "AVRO")
         if not isinstance(text, str) or not isinstance(kind, str):
-            raise _failed(
-                ErrorCode.UNKNOWN_SERVER_ERROR,
-                f"the registry's answer for {number} has no schema; {_IS_IT_ONE}",
-            )
+            raise _wrong(f"the registry's answer for {number} has no schema; {_IS_IT_ONE}")
         found: dict[str, str] = {}
         self._refer(answer, found, set())
         return RegisteredSchema(number, kind, text, found)
@@ -116,21 +101,20 @@ class SchemaRegistry:
     def _refer(
         self, answer: Mapping[str, Any], found: dict[str, str], asked: set[tuple[str, int]]
     ) -> None:
+        """Add the schemas that an answer refers to, each after those that it refers to itself."""
         for name, subject, version in _references(answer):
             if (subject, version) in asked:
                 continue
             asked.add((subject, version))
             if len(asked) > _REFERENCES_MAX:
-                raise _failed(
-                    ErrorCode.UNKNOWN_SERVER_ERROR,
-                    f"a schema of the registry refers to more than {_REFERENCES_MAX} others",
+                raise _wrong(
+                    f"a schema of the registry refers to more than {_REFERENCES_MAX} others"
                 )
             try:
                 one = self._get(f"/subjects/{quote(subject, safe='')}/versions/{version}")
             except NoSuchSchema:
-                raise _failed(
-                    ErrorCode.UNKNOWN_SERVER_ERROR,
-                    f"the registry has no version {version} of {subject}, to which a schema refers",
+                raise _wrong(
+                    f"the registry has no version {version} of {subject}, to which a schema refers"
                 ) from None
             self._refer(one, found, asked)
             found[name] = str(one.get("schema"))
@@ -138,13 +122,8 @@ class SchemaRegistry:
     def _get(self, path: str) -> Mapping[str, Any]:
         """Return the answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
         urls = cycle(self._urls)
-        for attempt in retried(
-            self._attempts,
-            _NoAnswer,
-            first_s=_FIRST_PAUSE_SECONDS,
-            longest_s=_LONGEST_PAUSE_SECONDS,
-            sleep=self._pause,
-        ):
+        tries = retried(self._attempts, _NoAnswer, first_s=0.2, longest_s=5.0, sleep=self._pause)
+        for attempt in tries:
             with attempt:
                 url = next(urls)
                 try:
@@ -171,12 +150,9 @@ class SchemaRegistry:
         for _ in range(_REDIRECTS_MAX):
             with requests.get(
                 at,
-                headers={
-                    "Accept": "application/vnd.schemaregistry.v1+json, application/json",
-                    "Accept-Encoding": "identity",
-                },
+                headers=_HEADERS,
                 auth=login,
-                timeout=self._timeout_seconds,
+                timeout=_TIMEOUT_SECONDS,
                 verify=_authorities(),
                 allow_redirects=False,
                 stream=True,
@@ -185,7 +161,7 @@ class SchemaRegistry:
                     at, login = _redirected(url, at, answer), _no_login
                     continue
                 if answer.status_code >= 400:
-                    raise ValueError(self._refused(url, answer))
+                    raise ValueError(_refused(url, answer))
                 content = self._content(answer)
             kind = str(answer.headers.get("Content-Type", "no type"))[:_SHOWN_MAX]
             try:
@@ -209,32 +185,35 @@ class SchemaRegistry:
                 raise ValueError(f"its answer took more than {_ANSWER_SECONDS:.0f} seconds")
         return bytes(content)
 
-    def _refused(self, url: str, answer: requests.Response) -> str:
-        """Return the message of an error answer. Raises NoSuchSchema; OttlaError if it is final."""
-        code = answer.status_code
-        try:
-            said = json.loads(answer.raw.read(10_000))
-        except (OSError, ValueError, HTTPError):
-            said = None
-        said = said if isinstance(said, dict) else {}
-        words = f"answers {code} {_brief(said.get('message') or answer.reason)}"
-        if code == 404 and said.get("error_code") in _NOT_FOUND:
-            raise NoSuchSchema(f"{url} {words}")
-        if code in {401, 403}:
-            raise _failed(
-                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-                f"the schema registry refuses access: {url} {words}. Set OTTLA_REGISTRY_USER and "
-                "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN, where tasks run, too",
-            )
-        if code not in _RETRIED:
-            raise _failed(ErrorCode.UNKNOWN_SERVER_ERROR, f"the schema registry: {url} {words}")
-        return words
+
+def _refused(url: str, answer: requests.Response) -> str:
+    """Return the message of an error answer. Raises NoSuchSchema; OttlaError if it is final."""
+    code = answer.status_code
+    try:
+        said = json.loads(answer.raw.read(10_000))
+    except (OSError, ValueError, HTTPError):
+        said = None
+    said = said if isinstance(said, dict) else {}
+    reason = str(said.get("message") or answer.reason)
+    words = f"answers {code} {reason if len(reason) <= _SHOWN_MAX else f'{reason[:_SHOWN_MAX]}…'}"
+    if code == 404 and said.get("error_code") in _NOT_FOUND:
+        raise NoSuchSchema(f"{url} {words}")
+    if code in {401, 403}:
+        raise OttlaError(
+            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+            f"the schema registry refuses access: {url} {words}. Set OTTLA_REGISTRY_USER and "
+            "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN, where tasks run, too",
+        )
+    if code not in _RETRIED:
+        raise _wrong(f"the schema registry: {url} {words}")
+    return words
 
 
 def _authorities() -> str | bool:
-    """Where the authorities are that sign registries' certificates; True: those of `requests`.
+    """Return the path of the authorities that sign registries' certificates.
 
-    REQUESTS_CA_BUNDLE, else what SSL_CERT_FILE and SSL_CERT_DIR name, else the system's.
+    That is REQUESTS_CA_BUNDLE, else what SSL_CERT_FILE and SSL_CERT_DIR name, else the system's;
+    True means those of `requests`.
     """
     paths = ssl.get_default_verify_paths()
     return os.environ.get("REQUESTS_CA_BUNDLE") or paths.cafile or paths.capath or True
@@ -248,42 +227,25 @@ def _redirected(url: str, asked: str, answer: requests.Response) -> str:
     to_https = (before.scheme, after.scheme) == ("http", "https")
     if not is_same and not (to_https and before.hostname == after.hostname):
         # Leave out the path and the query, which may contain secrets.
-        raise _failed(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
+        raise _wrong(
             f"the schema registry: {url} answers {answer.status_code} with a redirect to "
             f"{after.scheme}://{after.hostname or ''}, which is not followed: name that registry's "
-            "own URL if it is meant",
+            "own URL if it is meant"
         )
     return location
 
 
-def _references(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Yield name, subject and version of each reference. Raises OttlaError."""
+def _references(answer: Mapping[str, Any]) -> list[tuple[str, str, int]]:
+    """Return name, subject and version of each reference. Raises OttlaError."""
     try:
-        for one in answer.get("references") or ():
-            yield str(one["name"]), str(one["subject"]), int(one["version"])
+        return [
+            (str(one["name"]), str(one["subject"]), int(one["version"]))
+            for one in answer.get("references") or ()
+        ]
     except (TypeError, KeyError, ValueError):
-        raise _failed(
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"a schema of the registry refers to others in a form that is not known; {_IS_IT_ONE}",
+        raise _wrong(
+            f"a schema of the registry refers to others in a form that is not known; {_IS_IT_ONE}"
         ) from None
-
-
-def _brief(said: object) -> str:
-    text = str(said)
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-
-
-def _number(answer: Mapping[str, Any]) -> int:
-    number = answer.get("id")
-    if not isinstance(number, int):
-        raise _failed(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"the registry's answer has no number; {_IS_IT_ONE}"
-        )
-    return number
-
-
-Login = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 
 def _no_login(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -308,5 +270,58 @@ def _login(environment: Mapping[str, str]) -> Login:
     return bearer
 
 
-def _failed(code: ErrorCode, message: str) -> OttlaError:
-    return OttlaError(code, message)
+def _wrong(message: str) -> OttlaError:
+    return OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+
+
+class RegisteredSchemas:
+    """Readers by schema number, each made once. A bad schema affects each record that names it."""
+
+    def __init__(self, registry: SchemaRegistry) -> None:
+        self._registry = registry
+        self._schemas: dict[int, RegisteredSchema | None] = {}
+        self._readers: dict[tuple[int, tuple[int, ...]], ValueReader | BadValue] = {}
+        self._descriptors: dict[int, bytes] = {}
+
+    def reader(self, schema_id: int, indexes: tuple[int, ...]) -> ValueReader:
+        """Return the reader of a schema, and of the message at `indexes` in its file.
+
+        Raises BadValue if there is no such schema, or it cannot be used. Raises OttlaError if that
+        cannot be found out, because then no row is to blame.
+        """
+        found = self._readers.get((schema_id, indexes))
+        if found is None:
+            try:
+                found = self._made(self._schema(schema_id), indexes)
+            except BadValue as error:
+                found = error
+            self._readers[schema_id, indexes] = found
+        if isinstance(found, BadValue):
+            raise BadValue(str(found), "schema")
+        return found
+
+    def _schema(self, number: int) -> RegisteredSchema:
+        if number not in self._schemas:
+            try:
+                self._schemas[number] = self._registry.schema(number)
+            except NoSuchSchema:
+                self._schemas[number] = None
+        found = self._schemas[number]
+        if found is None:
+            raise BadValue(f"the registry has no schema {number}")
+        return found
+
+    def _made(self, found: RegisteredSchema, indexes: tuple[int, ...]) -> ValueReader:
+        if found.kind == "AVRO" and not indexes:
+            return AvroReader(found.text, list(found.references.values()))
+        if found.kind == "PROTOBUF" and indexes:
+            if found.id not in self._descriptors:
+                texts = {**found.references, _FILE: found.text}
+                self._descriptors[found.id] = compiled_texts(texts, _FILE)
+            return ProtobufReader(self._descriptors[found.id], indexes)
+        raise SchemaUnusable(f"schema {found.id} of the registry is {found.kind}")
+
+
+def schemas_of(decode: Decode) -> RegisteredSchemas | None:
+    """Return the schemas of the registry that a declaration names; None without one."""
+    return RegisteredSchemas(SchemaRegistry(decode.registry)) if decode.registry else None

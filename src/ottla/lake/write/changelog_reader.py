@@ -10,7 +10,7 @@ from ottla.lake.job.merge_task import read_state
 from ottla.lake.model.layout import columns_of
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.schema import VALIDITY
-from ottla.lake.rows.history import as_of
+from ottla.lake.rows.key_changes import as_of
 from ottla.lake.tables.opening import existing_table
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,8 +15,8 @@ from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import SchemaChange
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range
-from ottla.lake.rows.decoded_rows import RowSorter
-from ottla.lake.rows.decoder import NewField
+from ottla.lake.rows.evolution import NewField
+from ottla.lake.rows.sorted_rows import RowSorter
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.source.reader import read_range

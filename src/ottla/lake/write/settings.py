@@ -9,7 +9,7 @@ from ottla.base.errors import WrongWords
 from ottla.lake.job.options import DecodeOptions, RecordOptions, RowOptions
 from ottla.lake.model.decode_spec import Decode, decode_from, require_options
 from ottla.lake.model.event_times import EventSettings
-from ottla.lake.rows.schema_files import schema_text
+from ottla.lake.rows.protobuf_values import schema_text
 from ottla.lake.source.access import brokers_of
 from ottla.lake.write.commit import LoadSettings
 from ottla.lake.write.file_sizes import FileSizes

@@ -17,10 +17,9 @@ from ottla.lake.model.layout import TypedSchema, columns_for, table_schema, type
 from ottla.lake.model.manifest import SchemaChange, TableSchema
 from ottla.lake.model.plan import Range
 from ottla.lake.rows.debezium import envelope_columns, flattened_type
-from ottla.lake.rows.decoded_rows import RowSorter, RowSorting
-from ottla.lake.rows.decoder import NewField, fixed_reader
-from ottla.lake.rows.infer import merged
-from ottla.lake.rows.rules import evolved, reconciled, renamed
+from ottla.lake.rows.decoder import fixed_reader
+from ottla.lake.rows.evolution import NewField, evolved, merged, reconciled, renamed
+from ottla.lake.rows.sorted_rows import RowSorter, RowSorting
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.reader import read_range
@@ -52,7 +51,7 @@ class LoadTyping:
             first = offsets.setdefault(key, {})
             first[partition] = min(offset, first.get(partition, offset))
             before = fields.get(key)
-            kind = merged(before.type, new.type) or new.type if before else new.type
+            kind = merged(before.type, new.type) if before else new.type
             fields[key] = replace(new, type=kind)
         schema, said = evolved(
             self.sorting.schema,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows.history import as_of, extended, nothing_yet
+from ottla.lake.rows.key_changes import as_of, extended, nothing_yet
 from tests.unit.lake.changelogs.changes import Change, rows, table, topics
 
 

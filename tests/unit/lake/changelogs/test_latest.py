@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows.latest import buckets_of, merged
+from ottla.lake.rows.key_changes import buckets_of, merged
 from tests.unit.lake.changelogs.changes import Change, rows, table, topics
 
 EMPTY = ROW_SCHEMA.empty_table()

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ottla.base.errors import OttlaError
 from ottla.lake.model.layout import columns_for
 from ottla.lake.model.types import parse_type
-from ottla.lake.rows.avro_values import AvroReader, SchemaUnusable
-from ottla.lake.rows.field_reader import BadValue
+from ottla.lake.rows.avro_values import AvroReader
+from ottla.lake.rows.value_reader import BadValue, SchemaUnusable
 from tests.unit.lake.decode.batches import decoded, errors, lists, of
 
 # A schema of Avro beside a strategy of values for it, and what the column holds of a value.

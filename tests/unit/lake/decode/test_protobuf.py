@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from ottla.lake.model.decode_spec import Column, Format
 from ottla.lake.model.layout import columns_for
-from ottla.lake.rows.avro_values import SchemaUnusable
-from ottla.lake.rows.field_reader import BadValue, message_indexes
-from ottla.lake.rows.protobuf_values import ProtobufReader
-from ottla.lake.rows.protoc import compiled_file, compiled_texts
+from ottla.lake.rows.protobuf_values import ProtobufReader, compiled_file, compiled_texts
+from ottla.lake.rows.value_reader import BadValue, SchemaUnusable, message_indexes
 from tests.unit.lake.decode.batches import decoded, errors, lists
 
 PROTO = """

@@ -18,9 +18,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.decode_spec import Decode, Format, columns, decode_from
 from ottla.lake.model.layout import TypedSchema
 from ottla.lake.rows.decoder import Decoded, Decoder
-from ottla.lake.rows.field_reader import BadValue
-from ottla.lake.rows.registered import RegisteredSchemas
-from ottla.lake.rows.registry import NoSuchSchema, SchemaRegistry
+from ottla.lake.rows.registry import NoSuchSchema, RegisteredSchemas, SchemaRegistry
+from ottla.lake.rows.value_reader import BadValue
 from tests.unit.lake.decode.batches import errors, lists, raw
 from tests.unit.lake.decode.test_protobuf import MONEY, PROTO, message_class
 
@@ -218,9 +217,7 @@ def test_a_server_that_is_no_registry_makes_no_dead_letters(registry: RigRegistr
     with pytest.raises(OttlaError, match="is no URL of a registry"):
         SchemaRegistry("registry:8081")
     with pytest.raises(NoSuchSchema):
-        client(registry).latest("nothing")
-    registry.register("t/value", json.dumps(V2))
-    assert client(registry).latest("t/value").text == json.dumps(V2)
+        client(registry).schema(99)
 
 
 def test_a_schema_that_cannot_be_used_is_compiled_once(registry: RigRegistry) -> None:

@@ -15,10 +15,17 @@ from ottla.base.errors import OttlaError
 from ottla.lake.model.decode_spec import Decode, Format, columns, decode_from, options_of
 from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.types import parse_type
-from ottla.lake.rows.decoded_rows import RowSorter, RowSorting
-from ottla.lake.rows.decoder import Decoder, NewField
-from ottla.lake.rows.infer import merged, type_of, widened
-from ottla.lake.rows.rules import evolved, reconciled, renamed
+from ottla.lake.rows.decoder import Decoder
+from ottla.lake.rows.evolution import (
+    NewField,
+    evolved,
+    merged,
+    reconciled,
+    renamed,
+    type_of,
+    widened,
+)
+from ottla.lake.rows.sorted_rows import RowSorter, RowSorting
 from tests.unit.lake.decode.batches import decoded, errors, lists, of, raw
 from tests.unit.lake.decode.test_types import types
 
@@ -55,7 +62,7 @@ def test_a_new_field_is_a_column_or_a_field_of_one() -> None:
 def test_columns_come_in_the_order_of_the_records_fields() -> None:
     """Whatever the seed of Python's hashes: each process of a load, and each load, has the same."""
     program = (
-        "from ottla.lake.rows.decoded_rows import RowSorter, RowSorting\n"
+        "from ottla.lake.rows.sorted_rows import RowSorter, RowSorting\n"
         "from ottla.lake.model.decode_spec import Decode, Format\n"
         "from tests.unit.lake.decode.batches import raw\n"
         "sorter = RowSorter(RowSorting(Decode(value=Format('json'))))\n"

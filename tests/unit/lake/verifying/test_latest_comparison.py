@@ -5,7 +5,7 @@ import pytest
 
 from ottla.lake.check.latest_comparison import DifferencesBy, compare, contradictions
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows.latest import buckets_of
+from ottla.lake.rows.key_changes import buckets_of
 from tests.unit.lake.changelogs.changes import Change, table
 
 EMPTY = ROW_SCHEMA.empty_table()

@@ -1,0 +1,220 @@
+"""The interface of all formats, bytes in and Python values out, and the readers of simple formats.
+
+JSON is read by orjson, or by the standard library if numbers must keep all their digits. A value of
+CSV is one line, whose fields are identified by their order.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any, Protocol
+
+import orjson
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.decode_spec import Csv
+from ottla.lake.model.types import Type
+
+# The framing of Confluent's registry: a zero byte, and the schema's number in four bytes.
+_FRAMING_SIZE = 5
+# The deepest nesting of messages in a file of Protobuf that is accepted.
+_INDEXES_MAX = 64
+# Deeper values of JSON are refused: code that reads the value later recurses at each level.
+_DEPTH_MAX = 512
+# A record's value has at most some megabytes; Python's limit of 131,072 would refuse some.
+_FIELD_SIZE_MAX = 1 << 30
+
+
+class BadValue(Exception):
+    """Raised if the bytes of a key or value are invalid; says why."""
+
+    def __init__(self, why: str, stage: str | None = None) -> None:
+        super().__init__(why)
+        # None: the stage is the decoding of this key or value.
+        self.stage = stage
+
+
+class SchemaUnusable(BadValue):
+    """Raised for a schema by which values cannot be read; says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, "schema")
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, cut to a readable length."""
+    try:
+        text = str(value) if isinstance(value, Decimal) else repr(value)
+    except (ValueError, RecursionError):
+        text = f"a {type(value).__name__}"  # An integer with more digits than Python prints.
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def missing(package: str, extra: str, what: str) -> OttlaError:
+    """Return the error for a package that is not installed."""
+    return OttlaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"{what} needs the package {package}, which is not installed: pip install 'ottla[{extra}]'",
+    )
+
+
+class ValueReader(Protocol):
+    """Reads values of one schema."""
+
+    @property
+    def type(self) -> Type | None:
+        """Return the type of the values; None if no schema gives it."""
+        ...
+
+    def read(self, content: bytes) -> Any:
+        """Return the value of the bytes. Raises BadValue; never crashes or hangs on any bytes."""
+        ...
+
+
+class BytesReader:
+    """Leaves bytes as they are."""
+
+    type: Type | None = Type("binary")
+
+    def read(self, content: bytes) -> Any:
+        return content
+
+
+class TextReader:
+    """Reads UTF-8."""
+
+    type: Type | None = Type("string")
+
+    def read(self, content: bytes) -> Any:
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise BadValue(f"no UTF-8: {error}") from None
+
+
+class CsvReader:
+    """Reads a line into an object of texts by the names of the fields."""
+
+    type: Type | None = None
+
+    def __init__(self, names: Sequence[str], how: Csv) -> None:
+        self._names = names
+        self._how = how
+        csv.field_size_limit(_FIELD_SIZE_MAX)
+
+    def read(self, content: bytes) -> Any:
+        try:
+            lines = csv.reader(
+                io.StringIO(content.decode(), newline=""),
+                delimiter=self._how.delimiter,
+                quotechar=self._how.quote,
+                strict=True,
+            )
+            found = [line for line in lines if line]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise BadValue(f"no CSV: {error}") from None
+        if len(found) != 1:
+            raise BadValue(f"it holds {len(found)} lines of CSV, not one")
+        (fields,) = found
+        if len(fields) != len(self._names):
+            raise BadValue(f"it has {len(fields)} fields, not {len(self._names)}")
+        null = self._how.null
+        return {
+            name: None if text == null else text
+            for name, text in zip(self._names, fields, strict=True)
+        }
+
+
+class JsonReader:
+    """Reads one JSON value. `exact`: numbers with a point are decimals, not floats."""
+
+    type: Type | None = None
+
+    def __init__(self, *, exact: bool = False) -> None:
+        self._loads = _exact if exact else orjson.loads
+
+    def read(self, content: bytes) -> Any:
+        if content[:1] == b"\x00":
+            # Framing may precede the value; no JSON begins with a zero byte.
+            content = content[_FRAMING_SIZE:]
+        try:
+            return self._loads(content)
+        except (ValueError, RecursionError, InvalidOperation) as error:
+            raise BadValue(f"no JSON: {error or type(error).__name__}") from None
+
+
+def _exact(content: bytes) -> Any:
+    _require_shallow(content)
+    # With duplicate names, the last one wins, as in orjson.
+    found = json.loads(content.decode(), parse_float=Decimal, parse_constant=_no_number)
+    if b"\\u" in content:
+        # Half of a surrogate pair fails here, also in names, as it does in orjson.
+        json.dumps(found, default=str, ensure_ascii=False).encode()
+    return found
+
+
+def _require_shallow(content: bytes) -> None:
+    """Refuse deep nesting, which would recurse deeply: one pass if there are many brackets."""
+    if content.count(b"[") + content.count(b"{") <= _DEPTH_MAX:
+        return
+    depth, quoted, escaped = 0, False, False
+    for byte in content:
+        if escaped:
+            escaped = False
+        elif quoted:
+            escaped, quoted = byte == 0x5C, byte != 0x22
+        elif byte == 0x22:
+            quoted = True
+        elif byte in b"[{":
+            depth += 1
+            if depth > _DEPTH_MAX:
+                raise ValueError(f"it nests deeper than {_DEPTH_MAX} levels")
+        elif byte in b"]}":
+            depth -= 1
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+# -- the framing of Confluent's registry
+
+
+def unframed(content: bytes) -> tuple[int, bytes]:
+    """Return the schema's number, and the bytes after it. Raises BadValue."""
+    if len(content) < _FRAMING_SIZE or content[0] != 0:
+        raise BadValue(
+            f"no number of a schema stands before the value (a zero byte and four more): it begins "
+            f"with {content[:_FRAMING_SIZE].hex() or 'nothing'}"
+        )
+    return int.from_bytes(content[1:_FRAMING_SIZE], "big"), content[_FRAMING_SIZE:]
+
+
+def message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return a Protobuf message's place in its file, and the bytes after it. Raises BadValue."""
+    count, position = _zigzag(content, 0)
+    if count == 0:
+        return (0,), content[position:]
+    if not 0 < count <= _INDEXES_MAX:
+        raise BadValue(f"it names a message by {count} indexes")
+    found = []
+    for _ in range(count):
+        index, position = _zigzag(content, position)
+        found.append(index)
+    return tuple(found), content[position:]
+
+
+def _zigzag(content: bytes, position: int) -> tuple[int, int]:
+    number = shift = 0
+    while shift < 35:
+        if position >= len(content):
+            raise BadValue("it ends within the indexes of its message")
+        byte = content[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), position
+        shift += 7
+    raise BadValue("the indexes of its message are no numbers")
