@@ -16,14 +16,19 @@ from typing import Any
 from uuid import UUID
 
 from bench.group_wire import Wire, await_coordinator, fetch_of, topic_id_of
-from ottla.wire.messages.consumer_group_heartbeat import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from ottla.wire.stored import (
     AssignmentTopicPartition,
     ConsumerProtocolAssignment,

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from ottla.wire.frames import decode_response, encode_request
+from ottla.wire.messages.classic_membership import HeartbeatRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.notation import Message
 

@@ -17,24 +17,26 @@ from dataclasses import dataclass
 from bench.figures import AT_MOST, Figure, Scale
 from ottla.broker.process.apis import served
 from ottla.broker.requests.portions import ELEMENTS_MAX
+from ottla.wire.messages.acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
-from ottla.wire.messages.describe_transactions import DescribeTransactionsRequest
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from ottla.wire.messages.list_transactions import ListTransactionsRequest
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
+)
+from ottla.wire.messages.groups import DescribeGroupsRequest
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
+from ottla.wire.messages.transaction_listings import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
 )
 from rig.broker import ottla
 from rig.frames import unsigned_varint

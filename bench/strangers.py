@@ -21,8 +21,7 @@ import uvloop
 
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from ottla.wire.notation import Message
 
 # So many of the idle ones are opened at a time.

@@ -9,10 +9,8 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 from ottla.base.patterns import PATTERN_BYTES_MAX, PATTERN_CHARACTERS_MAX
@@ -33,9 +31,7 @@ from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MA
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
 from ottla.storage.producers.state import PRODUCERS_MAX
-from ottla.wire import messages
-from ottla.wire.api import FIRST_PRIVATE_KEY, api_name, key_name
-from ottla.wire.notation import REQUESTS
+from ottla.wire.api import FIRST_PRIVATE_KEY, key_name
 from ottla.wire.primitive import TAGS_MAX
 
 DOCS = Path(__file__).resolve().parent
@@ -174,13 +170,6 @@ def apis_served() -> str:
     return _table(("key", "API", "served", "Kafka 4.3", "for"), rows)
 
 
-def apis_not_served() -> str:
-    """APIs whose messages are declared and that nobody serves."""
-    for module in iter_modules(messages.__path__):
-        import_module(f"{messages.__name__}.{module.name}")
-    return _list(f"{api_name(key)} ({key})" for key in sorted(REQUESTS) if key not in served())
-
-
 def apis_that_differ() -> str:
     """APIs and versions of a broker of Kafka's that are not served here, and why not."""
     rows = []
@@ -209,7 +198,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "settings-without-effect": settings_without_effect,
     "limits": limits_table,
     "apis-served": apis_served,
-    "apis-not-served": apis_not_served,
     "apis-that-differ": apis_that_differ,
 }
 

@@ -28,7 +28,7 @@ from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, first_cause, reba
 from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
 from ottla.diagnosis.transactions import stable_offset_of
 from ottla.metadata.decisions import DecisionKind
-from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause
+from ottla.wire.messages.decisions import DescribedRebalance, RebalanceCause
 
 
 @click.group()

@@ -80,7 +80,7 @@ from ottla.security.principal import Principal
 from ottla.security.sasl.bearer import Token
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import DelegationToken
-from ottla.wire.messages.describe_rebalances import (
+from ottla.wire.messages.decisions import (
     DescribedRebalance,
     MemberWait,
     RebalanceCause,

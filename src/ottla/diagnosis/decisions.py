@@ -12,7 +12,7 @@ from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.admin.rebalances import RebalanceStory
 from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
-from ottla.wire.messages.describe_rebalances import DescribedRebalance
+from ottla.wire.messages.decisions import DescribedRebalance
 
 # An election changes the ISR, too: dead replicas are removed.
 ABOUT_ISR = (

@@ -10,20 +10,21 @@ from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
 from ottla.record.builder import BatchBuilder
-from ottla.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_records import (
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    InitProducerIdRequest,
+)
 
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 PATIENCE_S = 90

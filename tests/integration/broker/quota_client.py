@@ -2,9 +2,13 @@
 
 import asyncio
 
-from ottla.wire.messages import alter_client_quotas
-from ottla.wire.messages.alter_client_quotas import AlterClientQuotasRequest, OpData
-from ottla.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from ottla.wire.messages import client_quotas
+from ottla.wire.messages.client_quotas import (
+    AlterClientQuotasRequest,
+    ComponentData,
+    DescribeClientQuotasRequest,
+    OpData,
+)
 
 PRODUCE_KEY, FETCH_KEY = "producer_byte_rate", "consumer_byte_rate"
 USER = [("user", "ANONYMOUS")]
@@ -16,10 +20,9 @@ def run(coroutine):
 
 async def alter(client, entity, *, validate_only=False, **values):
     """Set quotas; None removes one. The entry of the answer."""
-    entry = alter_client_quotas.EntryData(
+    entry = client_quotas.EntryData(
         entity=[
-            alter_client_quotas.EntityData(entity_type=kind, entity_name=name)
-            for kind, name in entity
+            client_quotas.EntityData(entity_type=kind, entity_name=name) for kind, name in entity
         ],
         ops=[
             OpData(key=key, value=value or 0.0, remove=value is None)

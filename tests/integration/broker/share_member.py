@@ -7,13 +7,13 @@ from uuid import uuid4
 from ottla.base.errors import ErrorCode
 from ottla.broker.configs.configs import ResourceType
 from ottla.record.reader import batches, records
-from ottla.wire.messages.share_fetch import (
+from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest
+from ottla.wire.messages.share_records import (
     AcknowledgementBatch,
     FetchPartition,
     FetchTopic,
     ShareFetchRequest,
 )
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.integration.broker.broker_client import batch, connected, produce, produced
 
 GROUP = "workers"

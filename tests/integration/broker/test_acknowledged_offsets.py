@@ -7,15 +7,15 @@ import asyncio
 
 from ottla.base.errors import ErrorCode
 from ottla.storage.disk.filesystem import OsFileSystem
-from ottla.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
+)
+from ottla.wire.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
 )
 from tests.integration.broker.broker_client import batch, connected, produce, produced
 

@@ -15,18 +15,19 @@ import ottla.testing
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.metadata.features import SUPPORTED
-from ottla.wire.messages import alter_client_quotas as quotas
+from ottla.wire.messages import client_quotas
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.client_quotas import ComponentData, DescribeClientQuotasRequest
+from ottla.wire.messages.cluster import FeatureUpdateKey, UpdateFeaturesRequest
+from ottla.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
 )
-from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest
-from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE, APPEND = 0, 1, 2
@@ -236,10 +237,10 @@ def test_the_same_quotas_are_taken(
     code: ErrorCode,
 ) -> None:
     """Entities, keys and limits."""
-    parts = [quotas.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
-    op = quotas.OpData(key=key, value=value or 0.0, remove=value is None)
-    entry = quotas.EntryData(entity=parts, ops=[op])
-    request = quotas.AlterClientQuotasRequest(entries=[entry], validate_only=True)
+    parts = [client_quotas.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+    op = client_quotas.OpData(key=key, value=value or 0.0, remove=value is None)
+    entry = client_quotas.EntryData(entity=parts, ops=[op])
+    request = client_quotas.AlterClientQuotasRequest(entries=[entry], validate_only=True)
     assert [client.call(request, 1).entries[0].error_code for client in both] == [code, code]
 
 

@@ -14,7 +14,7 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.simulation.machine.machine import PORT
 from ottla.testing.simulation.machine.world import World
 from ottla.testing.simulation.virtual.loop import VirtualLoop
-from ottla.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from ottla.wire.messages.list_offsets import OffsetForLeaderEpochRequest
 from tests.integration.broker.broker_client import running, until
 from tests.integration.broker.two_brokers import (
     OLD,

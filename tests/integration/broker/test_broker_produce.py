@@ -12,8 +12,7 @@ from ottla.storage.disk.memory_filesystem import MemoryFile, MemoryFileSystem
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from tests.integration.broker.broker_client import (
     Client,
     batch,

@@ -2,9 +2,9 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.coordination.memory.memory import MemoryStore
-from ottla.wire.messages import describe_client_quotas
-from ottla.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-from ottla.wire.messages.describe_user_scram_credentials import (
+from ottla.wire.messages import client_quotas
+from ottla.wire.messages.client_quotas import ComponentData, DescribeClientQuotasRequest
+from ottla.wire.messages.user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
@@ -115,8 +115,8 @@ def test_describing_is_strict_where_asked():
             assert await quotas(client, ("user", 2, None), strict=True) == {}
             request = DescribeClientQuotasRequest(
                 components=[
-                    describe_client_quotas.ComponentData(entity_type="ip", match_type=2),
-                    describe_client_quotas.ComponentData(entity_type="user", match_type=2),
+                    client_quotas.ComponentData(entity_type="ip", match_type=2),
+                    client_quotas.ComponentData(entity_type="user", match_type=2),
                 ]
             )
             answer = await client.call(request, 0)

@@ -6,9 +6,8 @@ import contextlib
 from ottla.base.errors import ErrorCode
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
 from tests.integration.broker.broker_client import (
     Client,
     batch,

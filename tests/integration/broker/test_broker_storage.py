@@ -13,7 +13,7 @@ from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.image import NO_LEADER
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from tests.integration.broker.broker_client import (
     Client,
     batch,

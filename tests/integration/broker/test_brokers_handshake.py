@@ -8,9 +8,8 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.secret import agree_on_secret
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
-from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest
+from ottla.wire.messages.between_brokers import BrokerHandshakeRequest, StopReplicaRequest
 from ottla.wire.messages.fetch import ReplicaState
-from ottla.wire.messages.stop_replica import StopReplicaRequest
 from tests.integration.broker.broker_client import Client, fetch, running
 from tests.integration.broker.two_brokers import OLD, QUESTION, opener_of, peers_of, refusal, run
 

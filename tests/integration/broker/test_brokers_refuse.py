@@ -6,16 +6,18 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.controlled_shutdown import ControlledShutdownRequest
+from ottla.wire.messages.between_brokers import (
+    ControlledShutdownRequest,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from ottla.wire.messages.offset_for_leader_epoch import (
+from ottla.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from ottla.wire.messages.stop_replica import StopReplicaRequest
-from ottla.wire.messages.update_metadata import UpdateMetadataRequest
 from tests.integration.broker.broker_client import Client, fetch, running
 from tests.integration.broker.two_brokers import run, two
 

@@ -4,7 +4,7 @@ import asyncio
 
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.reader import batches, records
-from ottla.wire.messages.share_fetch import ShareFetchRequest
+from ottla.wire.messages.share_records import ShareFetchRequest
 from tests.integration.broker.broker_client import fetch, fetched, until
 from tests.integration.broker.share_member import FOR_EVER_MS, REJECT, joined, values, write
 

@@ -9,9 +9,9 @@ from rig.frames import batch
 from rig.wire_client import WireClient
 
 import ottla.testing
-from ottla.wire.messages import alter_client_quotas as quotas
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages import client_quotas
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 USER, CLIENT = "ANONYMOUS", "tester"
 # From the most special to the least; None is the default entity.
@@ -43,10 +43,12 @@ def ports() -> Iterator[tuple[int, int]]:
 
 
 def alter(client: WireClient, level: int, rate: float) -> None:
-    parts = [quotas.EntityData(entity_type=kind, entity_name=name) for kind, name in LEVELS[level]]
-    op = quotas.OpData(key="producer_byte_rate", value=rate)
-    request = quotas.AlterClientQuotasRequest(
-        entries=[quotas.EntryData(entity=parts, ops=[op])], validate_only=False
+    parts = [
+        client_quotas.EntityData(entity_type=kind, entity_name=name) for kind, name in LEVELS[level]
+    ]
+    op = client_quotas.OpData(key="producer_byte_rate", value=rate)
+    request = client_quotas.AlterClientQuotasRequest(
+        entries=[client_quotas.EntryData(entity=parts, ops=[op])], validate_only=False
     )
     assert client.call(request, 1).entries[0].error_code == 0
 

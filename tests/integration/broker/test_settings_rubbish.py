@@ -13,23 +13,26 @@ from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS, BrokerSettings
 from ottla.base.settings.declaration.setting import ConfigType, Use
 from ottla.base.settings.tables import GROUP_SETTINGS
 from ottla.broker.configs.configs import ResourceType
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupRequestProtocol
+from ottla.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequest,
+)
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from ottla.wire.messages.transactions import InitProducerIdRequest
 
 from .broker_client import batch, connected, fetch, fetched, produce, produced
 

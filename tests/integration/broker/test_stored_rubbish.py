@@ -23,17 +23,15 @@ from ottla.coordination.memory.memory import MemoryStore
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, encode
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from ottla.wire.messages.transactions import InitProducerIdRequest
 from tests.integration.broker.broker_client import Client, running, until
 
 SETTINGS = {

@@ -13,7 +13,6 @@ from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
-from ottla.wire.messages.init_producer_id import InitProducerIdResponse
 from ottla.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -25,6 +24,7 @@ from ottla.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from ottla.wire.messages.transactions import InitProducerIdResponse
 from ottla.wire.notation import REQUESTS, Message
 
 DROP = "close the connection without an answer"

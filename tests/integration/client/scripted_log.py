@@ -10,18 +10,18 @@ from ottla.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from ottla.wire.messages.list_offsets import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
 from ottla.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
-)
-from ottla.wire.messages.offset_for_leader_epoch import (
-    EpochEndOffset,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderTopicResult,
 )
 from tests.integration.client.scripted import ScriptedBroker
 

@@ -21,8 +21,7 @@ from ottla.client import (
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 from ottla.client.common.errors import ConnectionFailed, UnsupportedByBroker
-from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
-from ottla.wire.messages.describe_rebalances import DescribeRebalancesRequest
+from ottla.wire.messages.decisions import DescribeDecisionsRequest, DescribeRebalancesRequest
 
 from .conftest import eventually, unique
 from .scripted import ScriptedBroker

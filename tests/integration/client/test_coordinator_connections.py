@@ -8,14 +8,18 @@ from ottla.client import ClientError, RequestTimedOut
 from ottla.client.connection.cluster import Cluster, ClusterOptions
 from ottla.client.connection.coordinator import Coordinator
 from ottla.wire.api import ApiKey
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
 from ottla.wire.messages.find_coordinator import (
     Coordinator as Found,
 )
 from ottla.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
-from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from tests.integration.client.scripted import ScriptedBroker
 
 # No limit that a test waits for in vain.

@@ -9,22 +9,26 @@ from uuid import UUID, uuid4
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequest,
+)
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.unit.group.driver import subscription
 
 TOPIC = "t"

@@ -12,22 +12,24 @@ import pytest
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from ottla.wire.messages.consumer_group_heartbeat import TopicPartitions
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
-from ottla.wire.messages.end_txn import EndTxnRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ShareGroupDescribeRequest,
+    TopicPartitions,
+)
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
-)
-from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+)
+from ottla.wire.messages.groups import DescribeGroupsRequest
+from ottla.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
 )
 from tests.integration.groups.either import connected, start
 from tests.integration.groups.kinds import (

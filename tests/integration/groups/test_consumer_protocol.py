@@ -8,9 +8,9 @@ from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 
 import ottla.testing
-from ottla.wire.messages.consumer_group_describe import (
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
-    DescribedGroup,
+    DescribedConsumerGroup,
 )
 from tests.integration.groups.members import PATIENCE_S, TOPIC, Confluent, KafkaPython, read, settle
 from tests.integration.groups.wire_client import WireClient
@@ -58,10 +58,10 @@ def broker() -> Iterator[ottla.testing.Broker]:
         yield running
 
 
-def describe(broker: ottla.testing.Broker, group: str) -> DescribedGroup:
+def describe(broker: ottla.testing.Broker, group: str) -> DescribedConsumerGroup:
     with WireClient(broker.port) as wire:
         (described,) = wire.ask(ConsumerGroupDescribeRequest(group_ids=[group]), 1).groups
-        assert isinstance(described, DescribedGroup)
+        assert isinstance(described, DescribedConsumerGroup)
         return described
 
 

@@ -10,17 +10,15 @@ from confluent_kafka.admin import AdminClient
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.consumer_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.share_group_heartbeat import (
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
 from tests.integration.groups.conftest import GroupsBroker
 
 PATIENCE_S = 90

@@ -16,11 +16,15 @@ from rig.tools import DUMP_LOG, Tools, tools
 import ottla.testing
 from ottla.base.errors import ErrorCode
 from ottla.group.records.stored import partition_of
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.leave_group import LeaveGroupRequest
-from ottla.wire.messages.list_groups import ListGroupsRequest
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from ottla.wire.messages.groups import ListGroupsRequest
 from tests.integration.groups.conftest import GroupsBroker
 from tests.integration.groups.test_rebalance import commit, committed
 from tests.integration.groups.test_versions import join, stable

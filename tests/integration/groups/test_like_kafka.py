@@ -14,26 +14,27 @@ from rig import kafka as kafka_rig
 
 import ottla.testing
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
 )
-from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from ottla.wire.messages.groups import DescribeGroupsRequest
 from ottla.wire.notation import Message
 from tests.integration.groups.conftest import GroupsBroker
 from tests.integration.groups.wire_client import WireClient

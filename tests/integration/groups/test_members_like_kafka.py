@@ -11,11 +11,16 @@ import pytest
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from ottla.wire.messages.sync_group import SyncGroupRequest
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+)
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequest,
+)
 from tests.integration.groups.kinds import KINDS, TOPIC, Who
 
 TABLE = Path(__file__).with_name("member_codes.txt")

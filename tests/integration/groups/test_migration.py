@@ -13,7 +13,7 @@ import confluent_kafka
 import pytest
 
 import ottla.testing
-from ottla.wire.messages.list_groups import ListGroupsRequest
+from ottla.wire.messages.groups import ListGroupsRequest
 from tests.integration.groups.members import PATIENCE_S
 from tests.integration.groups.wire_client import WireClient
 

@@ -8,8 +8,8 @@ import pytest
 
 import ottla.testing
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest
-from ottla.wire.messages.heartbeat import HeartbeatRequest
+from ottla.wire.messages.classic_membership import HeartbeatRequest
+from ottla.wire.messages.groups import DescribedGroup, DescribeGroupsRequest
 from tests.integration.groups.distant import distant_broker
 from tests.integration.groups.members import AioKafka, Confluent, KafkaPython, Member, read, settle
 from tests.integration.groups.wire_client import WireClient

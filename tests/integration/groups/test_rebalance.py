@@ -4,16 +4,22 @@ import time
 
 import ottla.testing
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
 )
-from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.integration.groups.conftest import GroupsBroker
 from tests.integration.groups.test_versions import join, stable
 from tests.integration.groups.wire_client import WireClient

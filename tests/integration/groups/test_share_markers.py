@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
+from ottla.wire.messages.share_records import FetchPartition, FetchTopic, ShareFetchRequest
 from tests.integration.groups.conftest import GroupsBroker
 from tests.integration.groups.test_deleted_topics import (
     MEMBER,

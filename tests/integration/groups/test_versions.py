@@ -6,29 +6,27 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.delete_groups import DeleteGroupsRequest
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.list_groups import ListGroupsRequest
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from ottla.wire.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from tests.integration.groups.conftest import GroupsBroker
 from tests.integration.groups.wire_client import WireClient
 

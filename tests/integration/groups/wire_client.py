@@ -11,8 +11,8 @@ from rig.probe import connect, receive_frame
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.group_offsets import OffsetFetchRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.offset_fetch import OffsetFetchRequest
 from ottla.wire.notation import Message
 
 API_OF = {

@@ -9,33 +9,35 @@ from rig.broker import ottla
 from rig.kafka import available, kafka
 from rig.wire_client import WireClient
 
-from ottla.wire.messages import alter_partition_reassignments as moves
-from ottla.wire.messages import alter_share_group_offsets as altered
-from ottla.wire.messages import alter_user_scram_credentials as credentials
-from ottla.wire.messages import describe_share_group_offsets as shared
-from ottla.wire.messages import incremental_alter_configs as configs
-from ottla.wire.messages import offset_delete as offsets
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_share_group_offsets import (
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsRequestTopic,
+from ottla.wire.messages import (
+    configs,
+    group_offsets,
+    reassignments,
+    share_group_offsets,
+    user_scram_credentials,
 )
-from ottla.wire.messages.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    TopicRequest,
-)
-from ottla.wire.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
-    UserName,
-)
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.consumer_groups import ConsumerGroupDescribeRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from ottla.wire.messages.metadata import (
+    DescribeTopicPartitionsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+    TopicRequest,
+)
+from ottla.wire.messages.reassignments import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
 )
 from ottla.wire.notation import Message
 
@@ -62,11 +64,13 @@ def _set(broker: str, name: str, value: str) -> Message:
 
 
 def _move(*parts: tuple[str, int, list[int] | None]) -> Message:
-    return moves.AlterPartitionReassignmentsRequest(
+    return reassignments.AlterPartitionReassignmentsRequest(
         topics=[
-            moves.ReassignableTopic(
+            reassignments.ReassignableTopic(
                 name=name,
-                partitions=[moves.ReassignablePartition(partition_index=index, replicas=replicas)],
+                partitions=[
+                    reassignments.ReassignablePartition(partition_index=index, replicas=replicas)
+                ],
             )
             for name, index, replicas in parts
         ]
@@ -74,11 +78,12 @@ def _move(*parts: tuple[str, int, list[int] | None]) -> Message:
 
 
 def _uncommit(group: str, *parts: tuple[str, int]) -> Message:
-    return offsets.OffsetDeleteRequest(
+    return group_offsets.OffsetDeleteRequest(
         group_id=group,
         topics=[
-            offsets.OffsetDeleteRequestTopic(
-                name=name, partitions=[offsets.OffsetDeleteRequestPartition(partition_index=index)]
+            group_offsets.OffsetDeleteRequestTopic(
+                name=name,
+                partitions=[group_offsets.OffsetDeleteRequestPartition(partition_index=index)],
             )
             for name, index in parts
         ],
@@ -87,19 +92,27 @@ def _uncommit(group: str, *parts: tuple[str, int]) -> Message:
 
 def _described(group: str, *names: str) -> Message:
     topics = [
-        shared.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0])
+        share_group_offsets.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0])
         for name in names
     ]
-    one = shared.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=topics or None)
-    return shared.DescribeShareGroupOffsetsRequest(groups=[one])
+    one = share_group_offsets.DescribeShareGroupOffsetsRequestGroup(
+        group_id=group, topics=topics or None
+    )
+    return share_group_offsets.DescribeShareGroupOffsetsRequest(groups=[one])
 
 
 def _altered(group: str, *names: str) -> Message:
-    parts = [altered.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)]
-    return altered.AlterShareGroupOffsetsRequest(
+    parts = [
+        share_group_offsets.AlterShareGroupOffsetsRequestPartition(
+            partition_index=0, start_offset=0
+        )
+    ]
+    return share_group_offsets.AlterShareGroupOffsetsRequest(
         group_id=group,
         topics=[
-            altered.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=parts)
+            share_group_offsets.AlterShareGroupOffsetsRequestTopic(
+                topic_name=name, partitions=parts
+            )
             for name in names
         ],
     )
@@ -110,15 +123,15 @@ def _users(*names: str) -> Message:
 
 
 def _made(user: str, size: int) -> Message:
-    upsertion = credentials.ScramCredentialUpsertion(
+    upsertion = user_scram_credentials.ScramCredentialUpsertion(
         name=user, mechanism=2, iterations=4096, salt=b"salt", salted_password=b"x" * size
     )
-    return credentials.AlterUserScramCredentialsRequest(upsertions=[upsertion])
+    return user_scram_credentials.AlterUserScramCredentialsRequest(upsertions=[upsertion])
 
 
 def _removed(user: str, mechanism: int) -> Message:
-    deletion = credentials.ScramCredentialDeletion(name=user, mechanism=mechanism)
-    return credentials.AlterUserScramCredentialsRequest(deletions=[deletion])
+    deletion = user_scram_credentials.ScramCredentialDeletion(name=user, mechanism=mechanism)
+    return user_scram_credentials.AlterUserScramCredentialsRequest(deletions=[deletion])
 
 
 def requests() -> Iterator[tuple[Message, int]]:

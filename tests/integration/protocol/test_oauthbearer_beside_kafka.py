@@ -17,8 +17,7 @@ from rig.wire_client import WireClient
 
 from ottla.security.sasl.bearer import CLIENT_GIVES_UP, write_bearer
 from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from tests.integration.protocol.security.pair import until
 
 PACKAGE = "org.apache.kafka.common.security.oauthbearer."

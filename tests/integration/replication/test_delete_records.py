@@ -1,7 +1,7 @@
 """DeleteRecords on several replicas (KIP-107)."""
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.delete_records import (
+from ottla.wire.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,

@@ -5,17 +5,18 @@ from random import Random
 
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+)
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from ottla.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
 from .scenes import play, values
 

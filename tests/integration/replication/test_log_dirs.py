@@ -8,12 +8,12 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.record.reader import batches
 from ottla.storage.files.names import parse_future_folder
-from ottla.wire.messages.alter_replica_log_dirs import (
+from ottla.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
+    DescribeLogDirsRequest,
 )
-from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 from .scenes import play, values
 

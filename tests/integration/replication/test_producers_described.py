@@ -1,7 +1,7 @@
 """DescribeProducers is answered by every replica (KIP-664)."""
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from ottla.wire.messages.transaction_listings import DescribeProducersRequest, TopicRequest
 from tests.integration.broker.broker_client import batch, produce, produced
 
 from .scenes import play

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.settings.alter import Alteration, AlterOperation
 from ottla.broker.configs.configs import ResourceType
-from ottla.wire.messages.alter_replica_log_dirs import (
+from ottla.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,

@@ -10,22 +10,22 @@ from ottla.client.connection.cluster import Cluster
 from ottla.client.consumer.options import DEFAULTS, cluster_options
 from ottla.testing.simulation.cluster import SimulatedCluster
 from ottla.testing.simulation.network.transport import TransportEndpoint
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
 )
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-)
-from ottla.wire.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-    SyncGroupResponse,
 )
 
 from . import group_mutants as mutants

@@ -29,9 +29,13 @@ from rig.nodes import Node
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ottla.wire.messages.describe_acls import DescribeAclsRequest
+from ottla.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
 
 MakeTopic = Callable[..., str]
 

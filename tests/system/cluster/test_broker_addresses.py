@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.wire_client import WireClient
 
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest
+from ottla.wire.messages.cluster import DescribeClusterRequest
 from ottla.wire.messages.metadata import MetadataRequest
 from tests.system.cli.threaded_cluster import ThreadedCluster
 

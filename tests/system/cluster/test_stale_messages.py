@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.testing.cluster import Cluster
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from ottla.wire.messages.stop_replica import (
+from ottla.wire.messages.between_brokers import (
+    LeaderAndIsrRequest,
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaTopicState,

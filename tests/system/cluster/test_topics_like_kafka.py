@@ -13,13 +13,13 @@ from rig.ottla_cluster import ottla_cluster
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages import alter_partition_reassignments as moves
-from ottla.wire.messages import create_partitions, create_topics
-from ottla.wire.messages.describe_topic_partitions import (
+from ottla.wire.messages import reassignments, topics
+from ottla.wire.messages.metadata import (
     DescribeTopicPartitionsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
     TopicRequest,
 )
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 AWAY = 3
 # One in sync is enough, so that each topic can be led.
@@ -37,32 +37,34 @@ class Asked:
     def create(
         self, name: str, count: int = -1, factor: int = -1, replicas: Assignment | None = None
     ) -> int:
-        topic = create_topics.CreatableTopic(
+        topic = topics.CreatableTopic(
             name=name,
             num_partitions=count,
             replication_factor=factor,
             assignments=[
-                create_topics.CreatableReplicaAssignment(partition_index=n, broker_ids=brokers)
+                topics.CreatableReplicaAssignment(partition_index=n, broker_ids=brokers)
                 for n, brokers in enumerate(replicas or [])
             ],
         )
-        request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_PATIENCE_MS)
+        request = topics.CreateTopicsRequest(topics=[topic], timeout_ms=_PATIENCE_MS)
         return self._code(self._client.call(request, 7).topics[0])
 
     def grow(self, name: str, count: int, replicas: Assignment | None = None) -> int:
-        named = create_partitions.CreatePartitionsAssignment
-        topic = create_partitions.CreatePartitionsTopic(
+        named = topics.CreatePartitionsAssignment
+        topic = topics.CreatePartitionsTopic(
             name=name,
             count=count,
             assignments=None if replicas is None else [named(broker_ids=b) for b in replicas],
         )
-        request = create_partitions.CreatePartitionsRequest(topics=[topic], timeout_ms=_PATIENCE_MS)
+        request = topics.CreatePartitionsRequest(topics=[topic], timeout_ms=_PATIENCE_MS)
         return self._code(self._client.call(request, 3).results[0])
 
     def move(self, name: str, replicas: list[int]) -> int:
-        partition = moves.ReassignablePartition(partition_index=0, replicas=replicas)
-        topic = moves.ReassignableTopic(name=name, partitions=[partition])
-        request = moves.AlterPartitionReassignmentsRequest(topics=[topic], timeout_ms=_PATIENCE_MS)
+        partition = reassignments.ReassignablePartition(partition_index=0, replicas=replicas)
+        topic = reassignments.ReassignableTopic(name=name, partitions=[partition])
+        request = reassignments.AlterPartitionReassignmentsRequest(
+            topics=[topic], timeout_ms=_PATIENCE_MS
+        )
         answer = self._client.call(request, 1)
         return self._code(answer.responses[0].partitions[0] if answer.responses else answer)
 

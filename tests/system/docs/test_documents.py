@@ -65,7 +65,6 @@ def test_tables_say_what_the_code_says() -> None:
         made.settings_that_differ()
     )
     assert "| 1 | Fetch | 4 to 18 | 4 to 18 |" in made.apis_served()
-    assert "`StreamsGroupHeartbeat (88)`" in made.apis_not_served()
     assert "`config.providers`" in made.settings_refused()
 
 

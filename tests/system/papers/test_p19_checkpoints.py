@@ -9,7 +9,7 @@ from rig.broker import ottla
 from rig.nodes import Node
 from rig.wire_client import WireClient
 
-from ottla.wire.messages.offset_for_leader_epoch import (
+from ottla.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,

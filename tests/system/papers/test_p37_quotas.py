@@ -18,7 +18,7 @@ from rig.wire_client import WireClient
 
 from ottla.coordination.connect import connect
 from ottla.coordination.interface.store import Create
-from ottla.wire.messages.alter_client_quotas import (
+from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
     EntryData,

@@ -2,77 +2,81 @@
 
 from typing import Any
 
-from ottla.wire.messages import alter_configs, incremental_alter_configs
-from ottla.wire.messages.alter_client_quotas import (
+from ottla.wire.messages import configs
+from ottla.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+)
+from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
     EntryData,
     OpData,
 )
-from ottla.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
+from ottla.wire.messages.cluster import (
+    FeatureUpdateKey,
+    UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
 )
-from ottla.wire.messages.alter_replica_log_dirs import (
-    AlterReplicaLogDir,
-    AlterReplicaLogDirsRequest,
-    AlterReplicaLogDirTopic,
-)
-from ottla.wire.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsRequestPartition,
-    AlterShareGroupOffsetsRequestTopic,
-)
-from ottla.wire.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from ottla.wire.messages.compact_log import CompactLogRequest
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.create_delegation_token import (
+from ottla.wire.messages.delegation_tokens import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
 )
-from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from ottla.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ottla.wire.messages.delete_groups import DeleteGroupsRequest
-from ottla.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from ottla.wire.messages.delete_share_group_offsets import (
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsRequestTopic,
-)
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from ottla.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
-from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
-from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from ottla.wire.messages.write_txn_markers import (
+from ottla.wire.messages.groups import DeleteGroupsRequest
+from ottla.wire.messages.log_cleaning import CompactLogRequest
+from ottla.wire.messages.log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+    TopicPartitions,
+)
+from ottla.wire.messages.share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from ottla.wire.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
+from ottla.wire.messages.transactions import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
+)
+from ottla.wire.messages.user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
 )
 
 SALT, SALTED = b"the salt of alice", b"the salted password of alice 32!"
@@ -145,13 +149,13 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
         [("Topic:t", {"before_offsets": {"1": -1}}, "done")],
     ),
     (
-        incremental_alter_configs.IncrementalAlterConfigsRequest(
+        configs.IncrementalAlterConfigsRequest(
             resources=[
-                incremental_alter_configs.AlterConfigsResource(
+                configs.AlterConfigsResource(
                     resource_type=4,
                     resource_name="1",
                     configs=[
-                        incremental_alter_configs.AlterableConfig(name=name, value=value)
+                        configs.AlterableConfig(name=name, value=value)
                         for name, value in (
                             ("ssl.key.password", "not to be seen"),
                             ("listener.name.plaintext.ssl.key.password", "not to be seen"),
@@ -159,11 +163,11 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
                         )
                     ],
                 ),
-                incremental_alter_configs.AlterConfigsResource(
+                configs.AlterConfigsResource(
                     resource_type=2,
                     resource_name="t",
                     configs=[
-                        incremental_alter_configs.AlterableConfig(
+                        configs.AlterableConfig(
                             name="segment.bytes", config_operation=1, value=None
                         )
                     ],
@@ -199,15 +203,13 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
         ],
     ),
     (
-        alter_configs.AlterConfigsRequest(
+        configs.AlterConfigsRequest(
             resources=[
-                alter_configs.AlterConfigsResource(
+                configs.ReplaceConfigsResource(
                     resource_type=32,
                     resource_name="g",
                     configs=[
-                        alter_configs.AlterableConfig(
-                            name="consumer.session.timeout.ms", value="50000"
-                        )
+                        configs.ReplacingConfig(name="consumer.session.timeout.ms", value="50000")
                     ],
                 )
             ]

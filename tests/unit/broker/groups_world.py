@@ -25,14 +25,18 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
 from ottla.storage.recovery.readable import Whole
 from ottla.testing.clock import ManualClock
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 COMMIT_TIMEOUT_MS = 5_000
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from ottla.wire.messages.reassignments import ElectLeadersRequest, ElectLeadersResponse
 from tests.unit.broker.inprocess import run
 
 

@@ -28,34 +28,33 @@ from ottla.security.principal import ANONYMOUS, Principal
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.api import ApiKey, key_name
 from ottla.wire.frames import RequestHeader
-from ottla.wire.messages import incremental_alter_configs
-from ottla.wire.messages.create_acls import CreateAclsRequest
-from ottla.wire.messages.create_delegation_token import CreateDelegationTokenRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_groups import DeleteGroupsRequest
-from ottla.wire.messages.delete_records import (
+from ottla.wire.messages import configs
+from ottla.wire.messages.acls import CreateAclsRequest
+from ottla.wire.messages.decisions import DescribeDecisionsRequest, DescribeRebalancesRequest
+from ottla.wire.messages.delegation_tokens import (
+    CreateDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
+from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.group_offsets import OffsetFetchRequest, OffsetFetchRequestGroup
+from ottla.wire.messages.groups import DeleteGroupsRequest, ListGroupsRequest
+from ottla.wire.messages.log_cleaning import DescribeCleanerRequest, RetentionStandingRequest
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.offset_ledger import LogEndsRequest, OffsetLedgerRequest
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from ottla.wire.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest
-from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
-from ottla.wire.messages.describe_rebalances import DescribeRebalancesRequest
-from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.list_groups import ListGroupsRequest
-from ottla.wire.messages.log_ends import LogEndsRequest
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from ottla.wire.messages.offset_ledger import OffsetLedgerRequest
-from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from ottla.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
-from ottla.wire.messages.retention_standing import RetentionStandingRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.transactions import InitProducerIdRequest
 
 from .audited_changes import CHANGED, CLUSTER, SALT, SALTED
 from .inprocess import run
@@ -480,13 +479,13 @@ def test_a_flood_of_strangers_and_users_hides_no_act_of_another() -> None:
 def test_no_setting_of_a_request_is_left_out() -> None:
     """What one line has no room for, others have, also where names and values are long."""
     names = [f"retention.ms{'x' * 200}{number}" for number in range(300)]
-    config = incremental_alter_configs.AlterableConfig
-    resource = incremental_alter_configs.AlterConfigsResource(
+    config = configs.AlterableConfig
+    resource = configs.AlterConfigsResource(
         resource_type=2,
         resource_name="t",
         configs=[config(name=name, value="\U0001f600" * 299) for name in names],
     )
-    request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+    request = configs.IncrementalAlterConfigsRequest(resources=[resource])
 
     async def scenario(caller: Any) -> None:
         await caller.call(request, 1)

@@ -18,8 +18,7 @@ from ottla.security.sasl.bearer import CLIENT_GIVES_UP, write_bearer
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from .test_login import play
 

@@ -7,10 +7,11 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.testing.cluster import Cluster
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from tests.unit.broker.inprocess import run

@@ -23,8 +23,11 @@ from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 from ottla.metadata.loader import load_topics
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
-from ottla.wire.messages.update_metadata import UpdateMetadataResponse
+from ottla.wire.messages.between_brokers import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    UpdateMetadataResponse,
+)
 
 EPOCH = 0
 LED = PartitionImage(leader=1, leader_epoch=0, replicas=(1, 2), isr=(1, 2), version=0)

@@ -12,7 +12,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.features import FeatureUpdate
 from ottla.testing.clock import ManualClock
-from ottla.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest
+from ottla.wire.messages.between_brokers import UpdateMetadataBroker, UpdateMetadataRequest
 
 
 class SlowHost:

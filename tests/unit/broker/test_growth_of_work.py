@@ -17,9 +17,9 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import encode_request
+from ottla.wire.messages.acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 from .inprocess import SETTINGS, Caller
 

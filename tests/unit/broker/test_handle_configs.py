@@ -10,14 +10,15 @@ from ottla.base.settings.resolve import THROTTLES
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.wire.messages import alter_configs as legacy
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages import configs as configs_messages
+from ottla.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
 )
-from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest
 from tests.unit.broker.inprocess import run
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -321,11 +322,11 @@ def test_the_older_alter_replaces_all(version):
         await make(caller, retention_ms="6", segment_ms="5")
 
         async def replace(value):
-            config = legacy.AlterableConfig(name="retention.ms", value=value)
-            resource = legacy.AlterConfigsResource(
+            config = configs_messages.ReplacingConfig(name="retention.ms", value=value)
+            resource = configs_messages.ReplaceConfigsResource(
                 resource_type=TOPIC, resource_name="t", configs=[config]
             )
-            request = legacy.AlterConfigsRequest(resources=[resource])
+            request = configs_messages.AlterConfigsRequest(resources=[resource])
             (response,) = (await caller.call(request, version)).responses
             return response.error_code
 

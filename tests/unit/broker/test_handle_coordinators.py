@@ -4,9 +4,9 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.metadata.topic_plan import RequestedTopic
-from ottla.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
+from ottla.wire.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from ottla.wire.messages.transactions import InitProducerIdRequest
 from tests.unit.broker.inprocess import run
 
 FEW = {"offsets.topic.num.partitions": "3"}

@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.metadata.decisions import Decision, DecisionKind
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
+from ottla.wire.messages.decisions import DescribeDecisionsRequest
 from tests.unit.broker.inprocess import run
 
 KEY = 1001

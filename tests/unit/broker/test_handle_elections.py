@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.reassignments import ElectLeadersRequest, TopicPartitions
 from tests.unit.broker.inprocess import run
 
 

@@ -8,12 +8,14 @@ from ottla.base.errors import ErrorCode
 from ottla.metadata.features import INITIAL, FeatureUpdate
 from ottla.testing.cluster import Cluster
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.share_fetch import ShareFetchRequest
-from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from ottla.wire.messages.cluster import FeatureUpdateKey, UpdateFeaturesRequest
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
+)
+from ottla.wire.messages.share_records import ShareFetchRequest
 from tests.unit.broker.inprocess import run
 
 UP, DOWN, UNSAFE = 1, 2, 3

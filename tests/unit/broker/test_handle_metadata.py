@@ -8,13 +8,14 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partitions import StopOrder
 from ottla.metadata.topic_plan import RequestedTopic
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest
-from ottla.wire.messages.describe_topic_partitions import (
+from ottla.wire.messages.cluster import DescribeClusterRequest
+from ottla.wire.messages.metadata import (
     Cursor,
     DescribeTopicPartitionsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
     TopicRequest,
 )
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.unit.broker.inprocess import run
 
 NOT_ASKED = -2147483648

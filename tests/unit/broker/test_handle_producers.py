@@ -5,8 +5,7 @@ import asyncio
 from ottla.base.errors import ErrorCode
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.builder import BatchBuilder
-from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
@@ -16,6 +15,7 @@ from ottla.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from ottla.wire.messages.transaction_listings import DescribeProducersRequest, TopicRequest
 from tests.unit.broker.inprocess import run
 
 

@@ -5,18 +5,17 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from ottla.wire.messages.create_topics import (
+from ottla.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
     CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.unit.broker.inprocess import run
 
 

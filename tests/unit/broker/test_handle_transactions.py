@@ -10,30 +10,28 @@ from ottla.base.ids import TopicPartition
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.record.builder import BatchBuilder
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from ottla.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.wire.messages.describe_transactions import DescribeTransactionsRequest
-from ottla.wire.messages.end_txn import EndTxnRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.list_transactions import ListTransactionsRequest
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
-)
-from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from ottla.wire.messages.write_txn_markers import (
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.wire.messages.transaction_listings import (
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+)
+from ottla.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+    EndTxnRequest,
+    InitProducerIdRequest,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

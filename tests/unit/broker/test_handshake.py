@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.handshake import Credentials, Opener, Party, Receiver
 from ottla.wire.codec import decode, encode
-from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+from ottla.wire.messages.between_brokers import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 SECRET = bytes(range(32))
 OPENER, RECEIVER = Party(1, 5), Party(2, 7)

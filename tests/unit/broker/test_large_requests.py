@@ -22,27 +22,19 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import encode_request
-from ottla.wire.messages.alter_client_quotas import (
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
     EntryData,
     OpData,
 )
-from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.consumer_group_heartbeat import TopicPartitions as HeartbeatTopicPartitions
-from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from ottla.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from ottla.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.consumer_groups import TopicPartitions as HeartbeatTopicPartitions
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -53,6 +45,16 @@ from ottla.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
+)
+from ottla.wire.messages.reassignments import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
 
 from .inprocess import SETTINGS, Caller, run

@@ -26,19 +26,16 @@ from ottla.security.sasl.scram_keys import (
 )
 from ottla.security.sasl.session import LoginState
 from ottla.wire.frames import decode_response, encode_request
-from ottla.wire.messages.alter_user_scram_credentials import (
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
-)
-from ottla.wire.messages.api_versions import ApiVersionsRequest
-from ottla.wire.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
     UserName,
 )
-from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.integration.broker.broker_client import until
 
 from .inprocess import Caller, run

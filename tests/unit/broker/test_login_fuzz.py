@@ -25,8 +25,7 @@ from ottla.wire.errors import WireError
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from .inprocess import run
 from .test_login import SCRAM, SETTINGS, credential, play

@@ -10,7 +10,7 @@ from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.sasl.session import LoginState
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest
 from tests.integration.broker.broker_client import until
 
 from .test_login import PASSWORD, credential, play

@@ -15,10 +15,9 @@ from ottla.broker.requests.portions import (
     join,
     portions,
 )
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from ottla.wire.messages.join_group import JoinGroupRequest
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.classic_membership import JoinGroupRequest
+from ottla.wire.messages.configs import DescribeConfigsRequest, DescribeConfigsResource
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
@@ -28,6 +27,7 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from ottla.wire.messages.transaction_listings import DescribeProducersRequest, TopicRequest
 
 from .handlers.test_on_error import filled
 

@@ -2,9 +2,9 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 from .inprocess import run
 

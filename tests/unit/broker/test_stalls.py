@@ -11,8 +11,8 @@ from ottla.coordination.memory.memory import MemoryStore
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
 from .inprocess import SETTINGS, Caller
 

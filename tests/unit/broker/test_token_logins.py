@@ -12,7 +12,7 @@ from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import token_password
 from ottla.wire.frames import encode_request
-from ottla.wire.messages.create_delegation_token import CreateDelegationTokenRequest
+from ottla.wire.messages.delegation_tokens import CreateDelegationTokenRequest
 from ottla.wire.messages.metadata import MetadataRequest
 
 from .test_login import play

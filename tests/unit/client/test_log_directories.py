@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode
 from ottla.client.admin.logs import directories_in
 from ottla.client.common.errors import BrokerRefused
 from ottla.wire.codec import decode, encode
-from ottla.wire.messages.describe_log_dirs import DescribeLogDirsResponse, DescribeLogDirsResult
+from ottla.wire.messages.log_dirs import DescribeLogDirsResponse, DescribeLogDirsResult
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
-from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from ottla.wire.messages.between_brokers import StopReplicaRequest, StopReplicaResponse
 
 KNOWN = ApiVersion(api_key=ApiKey.STOP_REPLICA, min_version=0, max_version=4)
 ADDRESS = Address("broker-2", 9092)

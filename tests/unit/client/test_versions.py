@@ -6,11 +6,11 @@ from ottla.client.common.errors import UnsupportedByBroker
 from ottla.client.connection.versions import AgreedVersions, version_for
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.api_versions import ApiVersion
-from ottla.wire.messages.delete_records import DeleteRecordsRequest
 from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.messages.topics import DeleteRecordsRequest
 
 
 def test_the_newest_version_both_know_is_chosen() -> None:

@@ -1,7 +1,7 @@
 """What is said first of a rebalance."""
 
 from ottla.diagnosis.decisions import first_cause
-from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause
+from ottla.wire.messages.decisions import DescribedRebalance, RebalanceCause
 
 
 def cause(

@@ -6,19 +6,21 @@ from typing import Any
 from ottla.base.errors import ErrorCode
 from ottla.group.coordinator.membership_commands import MembershipCommands
 from ottla.group.model.turn import Call
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from ottla.wire.stored import (
     AssignmentTopicPartition,
     ConsumerProtocolAssignment,

@@ -13,7 +13,7 @@ from ottla.group.records.stored import decode, encode
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.shares import NOTHING, Share, by_topic, share_of
 from ottla.group.values.topics import Sight, TopicShape, sees_all
-from ottla.wire.messages.consumer_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,

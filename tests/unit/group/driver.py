@@ -11,19 +11,21 @@ from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.offsets.fetch import FetchedTopic
 from ottla.group.records.stored import CommittedOffset, StoredGroup, decode, encode
 from ottla.group.values.settings import GroupSettings
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from ottla.wire.stored import ConsumerProtocolSubscription, encode_versioned
 
 TIMESTAMP = 1_700_000_000_000

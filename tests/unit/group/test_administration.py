@@ -2,14 +2,13 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.group.model.turn import Call
-from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
-from ottla.wire.messages.list_groups import ListedGroup
-from ottla.wire.messages.offset_delete import (
+from ottla.wire.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
 )
+from ottla.wire.messages.groups import DescribedGroup, DescribedGroupMember, ListedGroup
 from tests.unit.group.driver import Driver, subscription
 
 

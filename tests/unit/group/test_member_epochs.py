@@ -10,12 +10,10 @@ from ottla.base.ids import NO_TOPIC_ID
 from ottla.group.model.turn import Call
 from ottla.group.offsets.commit import PartitionCheck
 from ottla.group.values.shares import Share
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

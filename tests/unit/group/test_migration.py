@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.records.consumer import MemberState
 from ottla.group.records.stored import CommittedOffset, OffsetRecord
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.unit.group.classic_client import Classic
 from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World
 

@@ -2,7 +2,7 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.group.model.turn import Call
-from ottla.wire.messages.txn_offset_commit import (
+from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

@@ -11,7 +11,7 @@ from ottla.base.errors import ErrorCode
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.group import GroupState
 from ottla.group.records.stored import GroupRecord, decode
-from ottla.wire.messages.join_group import JoinGroupResponse
+from ottla.wire.messages.classic_membership import JoinGroupResponse
 from tests.unit.group.driver import Driver, subscription
 
 PARTITIONS = 6

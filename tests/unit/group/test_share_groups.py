@@ -13,8 +13,8 @@ from ottla.group.share.groups import Allowed
 from ottla.group.share.heartbeats import Heard
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.shares import AssignedSlot, Share, share_of
-from ottla.wire.messages.join_group import JoinGroupRequest
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from ottla.wire.messages.classic_membership import JoinGroupRequest
+from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest
 from tests.unit.group.consumer_driver import World
 
 GROUP = "workers"

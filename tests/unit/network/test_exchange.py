@@ -12,7 +12,7 @@ from ottla.network.exchange import Exchange
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from ottla.wire.messages.between_brokers import StopReplicaRequest, StopReplicaResponse
 
 
 class World:

@@ -8,7 +8,7 @@ from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
 from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.frames import encode_response
-from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from ottla.wire.messages.between_brokers import StopReplicaRequest, StopReplicaResponse
 
 
 class Transport(asyncio.Transport):

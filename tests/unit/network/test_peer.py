@@ -9,13 +9,13 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.peer import PeerConnection
 from ottla.testing.simulation.virtual.loop import VirtualLoop
 from ottla.wire.frames import decode_request_header, encode_response
+from ottla.wire.messages.between_brokers import StopReplicaRequest, StopReplicaResponse
 from ottla.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
-from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 STOP_REPLICA, FETCH = 5, 1
 

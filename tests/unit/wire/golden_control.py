@@ -3,9 +3,15 @@
 from uuid import UUID
 
 from ottla.wire import stored
-from ottla.wire.messages import api_versions, create_topics, join_group, metadata, offset_fetch
-from ottla.wire.messages import consumer_group_heartbeat as heartbeat
-from ottla.wire.messages import describe_client_quotas as quotas
+from ottla.wire.messages import (
+    api_versions,
+    classic_membership,
+    client_quotas,
+    consumer_groups,
+    group_offsets,
+    metadata,
+    topics,
+)
 from ottla.wire.notation import Message
 
 ID = UUID("01020304-0506-0708-090a-0b0c0d0e0f10")
@@ -82,29 +88,29 @@ GOLDEN_CONTROL: list[tuple[int, Message, str]] = [
     ),
     (
         9,
-        join_group.JoinGroupRequest(
+        classic_membership.JoinGroupRequest(
             group_id="g",
             session_timeout_ms=10000,
             rebalance_timeout_ms=30000,
             protocol_type="consumer",
             reason="joining",
             protocols=[
-                join_group.JoinGroupRequestProtocol(name="range", metadata=bytes([0, 3, 1]))
+                classic_membership.JoinGroupRequestProtocol(name="range", metadata=bytes([0, 3, 1]))
             ],
         ),
         "02670000271000007530010009636f6e73756d6572020672616e67650400030100086a6f696e696e6700",
     ),
     (
         8,
-        offset_fetch.OffsetFetchResponse(
+        group_offsets.OffsetFetchResponse(
             groups=[
-                offset_fetch.OffsetFetchResponseGroup(
+                group_offsets.OffsetFetchResponseGroup(
                     group_id="g",
                     topics=[
-                        offset_fetch.OffsetFetchResponseTopics(
+                        group_offsets.OffsetFetchResponseTopics(
                             name="t",
                             partitions=[
-                                offset_fetch.OffsetFetchResponsePartitions(
+                                group_offsets.OffsetFetchResponsePartitions(
                                     committed_offset=17, metadata="m"
                                 )
                             ],
@@ -117,19 +123,19 @@ GOLDEN_CONTROL: list[tuple[int, Message, str]] = [
     ),
     (
         1,
-        heartbeat.ConsumerGroupHeartbeatResponse(
+        consumer_groups.ConsumerGroupHeartbeatResponse(
             member_id="m", member_epoch=5, heartbeat_interval_ms=5000
         ),
         "00000000000000026d0000000500001388ff00",
     ),
     (
         1,
-        heartbeat.ConsumerGroupHeartbeatResponse(
+        consumer_groups.ConsumerGroupHeartbeatResponse(
             member_id="m",
             member_epoch=5,
             heartbeat_interval_ms=5000,
-            assignment=heartbeat.Assignment(
-                topic_partitions=[heartbeat.TopicPartitionsResponse(topic_id=ID, partitions=[0, 1])]
+            assignment=consumer_groups.Assignment(
+                topic_partitions=[consumer_groups.TopicPartitions(topic_id=ID, partitions=[0, 1])]
             ),
         ),
         "00000000000000026d000000050000138801020102030405060708090a0b0c0d0e0f10030000000000000001"
@@ -137,12 +143,12 @@ GOLDEN_CONTROL: list[tuple[int, Message, str]] = [
     ),
     (
         1,
-        quotas.DescribeClientQuotasResponse(
+        client_quotas.DescribeClientQuotasResponse(
             error_message="",
             entries=[
-                quotas.EntryData(
-                    entity=[quotas.EntityData(entity_type="user")],
-                    values=[quotas.ValueData(key="producer_byte_rate", value=1048576.5)],
+                client_quotas.DescribedEntryData(
+                    entity=[client_quotas.EntityData(entity_type="user")],
+                    values=[client_quotas.ValueData(key="producer_byte_rate", value=1048576.5)],
                 )
             ],
         ),
@@ -151,17 +157,15 @@ GOLDEN_CONTROL: list[tuple[int, Message, str]] = [
     ),
     (
         7,
-        create_topics.CreateTopicsRequest(
+        topics.CreateTopicsRequest(
             timeout_ms=60000,
             validate_only=True,
             topics=[
-                create_topics.CreatableTopic(
+                topics.CreatableTopic(
                     name="x" * 200,
                     num_partitions=-1,
                     replication_factor=-1,
-                    configs=[
-                        create_topics.CreatableTopicConfig(name="cleanup.policy", value="compact")
-                    ],
+                    configs=[topics.CreatableTopicConfig(name="cleanup.policy", value="compact")],
                 )
             ],
         ),

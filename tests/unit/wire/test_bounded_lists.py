@@ -7,16 +7,16 @@ from rig.large_requests import growing
 from ottla.wire.codec import decode, decode_in_steps, encode
 from ottla.wire.errors import TooManyBytes, WireError
 from ottla.wire.frames import encode_response, encode_response_in_steps
-from ottla.wire.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-)
-from ottla.wire.messages.create_topics import (
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from ottla.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreateTopicsRequest,
 )
-from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+from ottla.wire.messages.user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from ottla.wire.primitive import TAGS_MAX
 from ottla.wire.source import STEP
 

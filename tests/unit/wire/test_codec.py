@@ -5,7 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.wire.codec import decode, encode, encode_parts
 from ottla.wire.errors import VersionError, WireError
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
+from ottla.wire.messages.classic_membership import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -14,7 +14,7 @@ from ottla.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.wire.messages.groups import DescribeGroupsRequest
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.produce import (
     PartitionProduceData,

@@ -17,8 +17,8 @@ from ottla.wire.frames import (
     encode_response,
 )
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.wire.messages.classic_membership import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 

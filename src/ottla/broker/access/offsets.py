@@ -11,7 +11,7 @@ from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, divided, each, named
 from ottla.group.offsets.fetch import NO_OFFSET
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,

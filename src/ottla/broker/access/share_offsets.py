@@ -5,7 +5,7 @@ from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.requests.check import MESSAGES, RequestCheck
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, divided, each, named
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.describe_share_group_offsets import (
+from ottla.wire.messages.share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponse,

@@ -8,7 +8,7 @@ from ottla.broker.cluster.handshake import Credentials, Receiver
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.network.connection import Connection
-from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+from ottla.wire.messages.between_brokers import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 
 class PeerIdentity:

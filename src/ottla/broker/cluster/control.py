@@ -6,10 +6,12 @@ from ottla.base.ids import BrokerId
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.cluster.peers import Peers
 from ottla.metadata.image import BrokerImage
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from ottla.wire.messages.log_ends import LogEndsRequest
-from ottla.wire.messages.stop_replica import StopReplicaRequest
-from ottla.wire.messages.update_metadata import UpdateMetadataRequest
+from ottla.wire.messages.between_brokers import (
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from ottla.wire.messages.offset_ledger import LogEndsRequest
 from ottla.wire.notation import Message
 
 

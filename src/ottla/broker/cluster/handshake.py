@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+from ottla.wire.messages.between_brokers import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 # `random_bytes(count)`: `secrets.token_bytes`, or a seeded one in a simulation.
 RandomBytes = Callable[[int], bytes]

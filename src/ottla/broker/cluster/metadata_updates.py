@@ -23,7 +23,7 @@ from ottla.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from ottla.wire.messages.update_metadata import (
+from ottla.wire.messages.between_brokers import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,

@@ -9,7 +9,7 @@ from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.cluster.advertised import BrokerAddress, Reached, broker_address
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.view import ClusterView
-from ottla.wire.messages import fetch, produce, share_acknowledge, share_fetch
+from ottla.wire.messages import fetch, produce, share_records
 
 _PRODUCE_SINCE = 10
 _PRODUCE_IDS_SINCE = 13
@@ -64,17 +64,16 @@ class NewLeaders:
     def add_to_share(
         self,
         request: RedirectedRequest,
-        response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
+        response: share_records.ShareFetchResponse | share_records.ShareAcknowledgeResponse,
     ) -> None:
         """As `add_to_produce`, for share group members."""
-        is_fetch = isinstance(response, share_fetch.ShareFetchResponse)
         moved = (
             (self._name_of(topic.topic_id), answer.partition_index, answer)
             for topic in response.responses
             for answer in topic.partitions
             if answer.error_code in _MOVED or getattr(answer, "acknowledge_error_code", 0) in _MOVED
         )
-        self._add(request, response, share_fetch if is_fetch else share_acknowledge, moved)
+        self._add(request, response, share_records, moved)
 
     def _add(
         self,

@@ -13,15 +13,20 @@ from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.partitions.partitions import Partitions, StopOrder
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import PartitionImage, TopicImage
-from ottla.wire.messages.leader_and_isr import (
+from ottla.wire.messages.between_brokers import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
     LeaderAndIsrTopicState,
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
 )
-from ottla.wire.messages.log_ends import (
+from ottla.wire.messages.offset_ledger import (
     LogEnd,
     LogEndsPartition,
     LogEndsRequest,
@@ -29,12 +34,6 @@ from ottla.wire.messages.log_ends import (
     LogEndsTopic,
     LogEndsTopicResult,
 )
-from ottla.wire.messages.stop_replica import (
-    StopReplicaPartitionError,
-    StopReplicaRequest,
-    StopReplicaResponse,
-)
-from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
 class Orders:

@@ -11,25 +11,21 @@ from ottla.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from ottla.wire.messages.leader_and_isr import (
+from ottla.wire.messages.between_brokers import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
-)
-from ottla.wire.messages.log_ends import LogEndsPartition, LogEndsRequest, LogEndsTopic
-from ottla.wire.messages.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaTopicState,
-)
-from ottla.wire.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataEndpoint,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from ottla.wire.messages.offset_ledger import LogEndsPartition, LogEndsRequest, LogEndsTopic
 
 # The leader that UpdateMetadata names for a partition whose topic is being deleted.
 LEADER_DURING_DELETE = BrokerId(-2)

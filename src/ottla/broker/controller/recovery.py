@@ -15,7 +15,7 @@ from ottla.broker.controller.active import ActiveController
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import LogReach, may_recover, recover
 from ottla.metadata.image import BrokerImage, PartitionImage
-from ottla.wire.messages.log_ends import LogEndsResponse
+from ottla.wire.messages.offset_ledger import LogEndsResponse
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,7 @@ from ottla.broker.controller.context import Context
 from ottla.broker.controller.messages import ControllerMessages
 from ottla.broker.controller.reports import Reports
 from ottla.metadata.image import BrokerImage, TopicImage
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrResponse
-from ottla.wire.messages.stop_replica import StopReplicaResponse
+from ottla.wire.messages.between_brokers import LeaderAndIsrResponse, StopReplicaResponse
 from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)

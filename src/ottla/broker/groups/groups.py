@@ -27,7 +27,7 @@ from ottla.group.coordinator.room import GroupRoom
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
 from ottla.transaction.outcome import TransactionOutcome
-from ottla.wire.messages.share_group_describe import DescribedGroup
+from ottla.wire.messages.consumer_groups import DescribedShareGroup
 
 _MINUTE_MS = 60_000
 
@@ -183,7 +183,7 @@ class Groups(BrokerPart):
         """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""
         return self._shards.find(group_id, "group").partition
 
-    def describe_share_group(self, group_id: str) -> DescribedGroup:
+    def describe_share_group(self, group_id: str) -> DescribedShareGroup:
         """ShareGroupDescribe for one group of this broker. Raises OttlaError."""
         coordinator = self._shards.find(group_id, "group").loaded()
         return coordinator.share.described(group_id, self._topics())

@@ -20,7 +20,7 @@ from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from ottla.wire.messages.transactions import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 _PRODUCER_FENCED_FROM = 2
 _CLIENT_VERSION = 1

@@ -25,7 +25,7 @@ from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.messages.add_partitions_to_txn import (
+from ottla.wire.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

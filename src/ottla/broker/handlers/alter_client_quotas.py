@@ -18,7 +18,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
 from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation
-from ottla.wire.messages.alter_client_quotas import (
+from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     EntityData,

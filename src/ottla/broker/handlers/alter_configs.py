@@ -17,11 +17,11 @@ from ottla.broker.requests.needs import each
 from ottla.broker.requests.portions import Repeated, in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
-from ottla.wire.messages.alter_configs import (
+from ottla.wire.messages.configs import (
     AlterConfigsRequest,
-    AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
+    ReplaceConfigsResource,
 )
 
 
@@ -70,7 +70,7 @@ class AlterConfigs(Handler):
     ) -> AlterConfigsResponse:
         """Replace the settings of each resource independently."""
 
-        async def alter(resource: AlterConfigsResource) -> None:
+        async def alter(resource: ReplaceConfigsResource) -> None:
             await self.configs.replace(
                 resource.resource_type,
                 resource.resource_name,
@@ -82,7 +82,7 @@ class AlterConfigs(Handler):
         return AlterConfigsResponse(responses=[_response(*each) for each in outcomes])
 
 
-def _configs(resource: AlterConfigsResource) -> dict[str, str]:
+def _configs(resource: ReplaceConfigsResource) -> dict[str, str]:
     configs: dict[str, str] = {}
     for config in resource.configs:
         if config.value is None:
@@ -101,7 +101,7 @@ def _configs(resource: AlterConfigsResource) -> dict[str, str]:
 
 
 def _response(
-    resource: AlterConfigsResource, code: ErrorCode, message: str | None
+    resource: ReplaceConfigsResource, code: ErrorCode, message: str | None
 ) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
         error_code=code,

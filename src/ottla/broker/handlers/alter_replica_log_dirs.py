@@ -17,7 +17,7 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation
-from ottla.wire.messages.alter_replica_log_dirs import (
+from ottla.wire.messages.log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,

@@ -22,7 +22,7 @@ from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
-from ottla.wire.messages.alter_share_group_offsets import (
+from ottla.wire.messages.share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,

@@ -24,7 +24,7 @@ from ottla.security.sasl.scram_keys import (
     credential_of,
     mechanism_numbered,
 )
-from ottla.wire.messages.alter_user_scram_credentials import (
+from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,

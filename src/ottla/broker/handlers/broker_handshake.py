@@ -11,7 +11,7 @@ from ottla.broker.cluster.admission import Admission
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
+from ottla.wire.messages.between_brokers import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 
 @dataclass(slots=True, eq=False, repr=False)

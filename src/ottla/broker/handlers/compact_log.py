@@ -16,7 +16,7 @@ from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.cleaner.job import CleaningOutcome
-from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
+from ottla.wire.messages.log_cleaning import CompactionPass, CompactLogRequest, CompactLogResponse
 
 DESCRIBE, ESTIMATE, CLEAN = 0, 1, 2
 

@@ -17,14 +17,14 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.metadata.features import GROUP
-from ottla.wire.messages.consumer_group_describe import (
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
-    DescribedGroup,
+    DescribedConsumerGroup,
 )
 
 
-def _topics(group: DescribedGroup) -> Iterator[str]:
+def _topics(group: DescribedConsumerGroup) -> Iterator[str]:
     for member in group.members:
         for assignment in (member.assignment, member.target_assignment):
             yield from (part.topic_name for part in assignment.topic_partitions)
@@ -72,5 +72,5 @@ def _describe(
     return coordinator.describe_consumer_group(call, group_id, topics)
 
 
-def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=code)
+def _failed(group_id: str, code: ErrorCode) -> DescribedConsumerGroup:
+    return DescribedConsumerGroup(group_id=group_id, error_code=code)

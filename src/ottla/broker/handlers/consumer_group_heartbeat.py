@@ -17,7 +17,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.values.settings import Pace
 from ottla.metadata.features import GROUP
-from ottla.wire.messages.consumer_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )

@@ -12,7 +12,7 @@ from ottla.broker.controller import Controller
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.controlled_shutdown import (
+from ottla.wire.messages.between_brokers import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
     RemainingPartition,

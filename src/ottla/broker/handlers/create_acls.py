@@ -15,7 +15,7 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import Acl, Pattern, check_acl
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
-from ottla.wire.messages.create_acls import (
+from ottla.wire.messages.acls import (
     AclCreation,
     AclCreationResult,
     CreateAclsRequest,

@@ -21,7 +21,7 @@ from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal
 from ottla.security.tokens import check_count, check_principals, new_token_id
-from ottla.wire.messages.create_delegation_token import (
+from ottla.wire.messages.delegation_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )

@@ -14,7 +14,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.create_partitions import (
+from ottla.wire.messages.topics import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,

@@ -23,7 +23,7 @@ from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import RequestedTopic, check_partition_count
 from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.create_topics import (
+from ottla.wire.messages.topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,

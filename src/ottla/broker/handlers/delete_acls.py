@@ -16,7 +16,7 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import Acl, AclFilter
 from ottla.security.names import AclOperation
-from ottla.wire.messages.delete_acls import (
+from ottla.wire.messages.acls import (
     DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,

@@ -19,7 +19,7 @@ from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.share.groups import Allowed
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.delete_groups import (
+from ottla.wire.messages.groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,

@@ -31,7 +31,7 @@ from ottla.security.names import AclOperation, AclResource
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import StorageError
-from ottla.wire.messages.delete_records import (
+from ottla.wire.messages.topics import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,

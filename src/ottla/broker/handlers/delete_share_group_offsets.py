@@ -20,7 +20,7 @@ from ottla.metadata.features import SHARE
 from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.coordinator import KeyAnswer
-from ottla.wire.messages.delete_share_group_offsets import (
+from ottla.wire.messages.share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
     DeleteShareGroupOffsetsResponse,

@@ -19,7 +19,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
 from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.delete_topics import (
+from ottla.wire.messages.topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,

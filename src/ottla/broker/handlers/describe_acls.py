@@ -12,9 +12,9 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
-from ottla.wire.messages.delete_acls import DeleteAclsFilter
-from ottla.wire.messages.describe_acls import (
+from ottla.wire.messages.acls import (
     AclDescription,
+    DeleteAclsFilter,
     DescribeAclsRequest,
     DescribeAclsResource,
     DescribeAclsResponse,

@@ -10,7 +10,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
-from ottla.wire.messages.describe_cleaner import (
+from ottla.wire.messages.log_cleaning import (
     DescribeCleanerRequest,
     DescribeCleanerResponse,
     FailedLog,

@@ -9,11 +9,11 @@ from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
 from ottla.quota.filter import check_filter, parse_component
 from ottla.security.names import AclOperation
-from ottla.wire.messages.describe_client_quotas import (
+from ottla.wire.messages.client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
+    DescribedEntryData,
     EntityData,
-    EntryData,
     ValueData,
 )
 
@@ -45,7 +45,7 @@ class DescribeClientQuotas(Handler):
         check_filter(components)
         return DescribeClientQuotasResponse(
             entries=[
-                EntryData(
+                DescribedEntryData(
                     entity=[
                         EntityData(entity_type=kind, entity_name=name)
                         for kind, name in entity_parts(entity)

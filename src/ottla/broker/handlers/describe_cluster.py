@@ -12,7 +12,7 @@ from ottla.broker.requests.needs import Amend
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.interface.store import Store
-from ottla.wire.messages.describe_cluster import (
+from ottla.wire.messages.cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,

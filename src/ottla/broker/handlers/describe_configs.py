@@ -15,7 +15,7 @@ from ottla.broker.requests.needs import each
 from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
-from ottla.wire.messages.describe_configs import (
+from ottla.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,

@@ -13,7 +13,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.decisions import Decision, Decisions
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.describe_decisions import (
+from ottla.wire.messages.decisions import (
     DescribedDecision,
     DescribeDecisionsRequest,
     DescribeDecisionsResponse,

@@ -14,7 +14,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal
 from ottla.security.tokens import DelegationToken
-from ottla.wire.messages.describe_delegation_token import (
+from ottla.wire.messages.delegation_tokens import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
     DescribeDelegationTokenRequest,

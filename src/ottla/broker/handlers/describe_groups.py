@@ -15,7 +15,7 @@ from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
-from ottla.wire.messages.describe_groups import (
+from ottla.wire.messages.groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,

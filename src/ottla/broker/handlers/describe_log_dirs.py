@@ -19,7 +19,7 @@ from ottla.security.names import AclOperation
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.wire.messages.describe_log_dirs import (
+from ottla.wire.messages.log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,

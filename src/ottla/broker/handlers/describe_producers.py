@@ -13,7 +13,7 @@ from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.describe_producers import (
+from ottla.wire.messages.transaction_listings import (
     DescribeProducersRequest,
     DescribeProducersResponse,
     PartitionResponse,

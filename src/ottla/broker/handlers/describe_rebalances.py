@@ -12,7 +12,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator.flights import Flight
 from ottla.group.values.notes import GroupEvent, Who
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.describe_rebalances import (
+from ottla.wire.messages.decisions import (
     DescribedRebalance,
     DescribeRebalancesRequest,
     DescribeRebalancesResponse,

@@ -22,7 +22,7 @@ from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
-from ottla.wire.messages.describe_share_group_offsets import (
+from ottla.wire.messages.share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,

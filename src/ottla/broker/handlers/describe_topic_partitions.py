@@ -18,7 +18,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.topic_names import check_topic_name
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.describe_topic_partitions import (
+from ottla.wire.messages.metadata import (
     Cursor,
     CursorResponse,
     DescribeTopicPartitionsRequest,

@@ -17,7 +17,7 @@ from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.transaction import Transaction
 from ottla.transaction.turn import TransactionDecision
-from ottla.wire.messages.describe_transactions import (
+from ottla.wire.messages.transaction_listings import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     TopicData,

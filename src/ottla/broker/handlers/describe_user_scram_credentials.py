@@ -14,7 +14,7 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from ottla.wire.messages.describe_user_scram_credentials import (
+from ottla.wire.messages.user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,

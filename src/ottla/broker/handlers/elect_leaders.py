@@ -18,7 +18,7 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
-from ottla.wire.messages.elect_leaders import (
+from ottla.wire.messages.reassignments import (
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,

@@ -17,7 +17,7 @@ from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.end_txn import End
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from ottla.wire.messages.transactions import EndTxnRequest, EndTxnResponse
 
 _PRODUCER_FENCED_FROM = 2
 _EPOCH_PER_TRANSACTION_FROM = 5

@@ -12,7 +12,7 @@ from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.expire_delegation_token import (
+from ottla.wire.messages.delegation_tokens import (
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
 )

@@ -14,7 +14,7 @@ from ottla.broker.requests.needs import each
 from ottla.broker.requests.portions import Repeated, in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
-from ottla.wire.messages.incremental_alter_configs import (
+from ottla.wire.messages.configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,

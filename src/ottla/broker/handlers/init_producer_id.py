@@ -21,7 +21,7 @@ from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.init_producer_id import ProducerIdWish
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 
 _PRODUCER_FENCED_FROM = 4
 

@@ -13,7 +13,7 @@ from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.group.classic.answers import join_refused
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupResponse
 
 # Before this version the name of the protocol cannot be null.
 _NULL_PROTOCOL_FROM = 7

@@ -9,7 +9,7 @@ from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from ottla.wire.messages.between_brokers import LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
 @dataclass(slots=True, eq=False, repr=False)

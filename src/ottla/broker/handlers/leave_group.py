@@ -9,7 +9,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.wire.messages.classic_membership import LeaveGroupRequest, LeaveGroupResponse
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
-from ottla.wire.messages.list_config_resources import (
+from ottla.wire.messages.configs import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

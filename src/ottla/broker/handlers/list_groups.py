@@ -12,7 +12,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from ottla.wire.messages.groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
 def _needs(check: RequestCheck[ListGroupsRequest]) -> Amend[ListGroupsResponse] | None:

@@ -14,10 +14,10 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
 from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.list_filter import Filter, read_states
-from ottla.wire.messages.list_transactions import (
+from ottla.wire.messages.transaction_listings import (
+    ListedTransaction,
     ListTransactionsRequest,
     ListTransactionsResponse,
-    TransactionState,
 )
 
 
@@ -60,7 +60,7 @@ class ListTransactions(Handler):
         return ListTransactionsResponse(
             unknown_state_filters=unknown,
             transaction_states=[
-                TransactionState(
+                ListedTransaction(
                     transactional_id=transactional_id,
                     producer_id=known.producer_id,
                     transaction_state=known.state.label,

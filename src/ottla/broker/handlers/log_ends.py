@@ -9,7 +9,7 @@ from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.log_ends import LogEndsRequest, LogEndsResponse
+from ottla.wire.messages.offset_ledger import LogEndsRequest, LogEndsResponse
 
 
 @dataclass(slots=True, eq=False, repr=False)

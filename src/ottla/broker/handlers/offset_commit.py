@@ -21,7 +21,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.group.offsets.commit import PartitionCheck, commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,

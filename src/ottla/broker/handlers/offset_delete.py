@@ -14,7 +14,7 @@ from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.offset_delete import (
+from ottla.wire.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,

@@ -29,7 +29,7 @@ from ottla.group.offsets.fetch import (
     nothing_committed,
 )
 from ottla.metadata.image import ClusterImage
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

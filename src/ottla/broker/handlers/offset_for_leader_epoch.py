@@ -15,7 +15,7 @@ from ottla.broker.requests.needs import each
 from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.offset_for_leader_epoch import (
+from ottla.wire.messages.list_offsets import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

@@ -10,7 +10,7 @@ from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import READ
 from ottla.broker.share.persister import Persister
-from ottla.wire.messages.read_share_group_state import (
+from ottla.wire.messages.share_group_state import (
     ReadShareGroupStateRequest,
     ReadShareGroupStateResponse,
 )

@@ -17,7 +17,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.retention import Hold, bytes_per_ms, deadline
-from ottla.wire.messages.retention_standing import (
+from ottla.wire.messages.log_cleaning import (
     OffsetDeadline,
     ReaderStanding,
     RetentionStandingRequest,

@@ -10,7 +10,7 @@ from ottla.broker.handlers.sasl_handshake import no_sasl
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.sasl_authenticate import (
+from ottla.wire.messages.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )

@@ -12,7 +12,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
 from ottla.security.principal import ANONYMOUS
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from ottla.wire.messages.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 
 def no_sasl(request: RequestContext) -> OttlaError:

@@ -26,9 +26,9 @@ from ottla.broker.share.responses import acknowledge_topics
 from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
-from ottla.wire.messages.share_acknowledge import (
+from ottla.wire.messages.share_records import (
+    AcknowledgePartitionData,
     AcknowledgeTopic,
-    PartitionData,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
@@ -39,7 +39,7 @@ def _denied(topic: AcknowledgeTopic, code: ErrorCode) -> ShareAcknowledgeTopicRe
     return ShareAcknowledgeTopicResponse(
         topic_id=topic.topic_id,
         partitions=[
-            PartitionData(
+            AcknowledgePartitionData(
                 partition_index=partition.partition_index,
                 error_code=code,
                 error_message=MESSAGES[code],

@@ -23,7 +23,7 @@ from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, SessionSlot
-from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from ottla.wire.messages.share_records import ShareFetchRequest, ShareFetchResponse
 
 
 def _needs(check: RequestCheck[ShareFetchRequest]) -> None:

@@ -17,14 +17,14 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.metadata.features import SHARE
-from ottla.wire.messages.share_group_describe import (
-    DescribedGroup,
+from ottla.wire.messages.consumer_groups import (
+    DescribedShareGroup,
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
 )
 
 
-def _topics(group: DescribedGroup) -> Iterator[str]:
+def _topics(group: DescribedShareGroup) -> Iterator[str]:
     for member in group.members:
         yield from (part.topic_name for part in member.assignment.topic_partitions)
 
@@ -73,5 +73,5 @@ def _describe(
     return coordinator.share.describe(call, group_id, topics)
 
 
-def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=code)
+def _failed(group_id: str, code: ErrorCode) -> DescribedShareGroup:
+    return DescribedShareGroup(group_id=group_id, error_code=code)

@@ -21,7 +21,7 @@ from ottla.broker.share.messages import Begin
 from ottla.group.share.heartbeats import Heard
 from ottla.metadata.features import SHARE
 from ottla.share.records import UNKNOWN, ShareKey
-from ottla.wire.messages.share_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )

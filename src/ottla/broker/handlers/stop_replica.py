@@ -9,7 +9,7 @@ from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+from ottla.wire.messages.between_brokers import StopReplicaRequest, StopReplicaResponse
 
 
 @dataclass(slots=True, eq=False, repr=False)

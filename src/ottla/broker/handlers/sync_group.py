@@ -12,7 +12,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ottla.wire.messages.classic_membership import SyncGroupRequest, SyncGroupResponse
 
 _PROTOCOL_FROM = 5
 

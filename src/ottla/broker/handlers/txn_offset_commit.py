@@ -23,7 +23,7 @@ from ottla.metadata.image import ClusterImage
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import ProducerIdentity
-from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from ottla.wire.messages.group_offsets import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 _ADDS_FROM = 5
 # From this version on a producer understands TRANSACTION_ABORTABLE (KIP-890).

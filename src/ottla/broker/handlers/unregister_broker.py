@@ -16,7 +16,7 @@ from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.coordination.interface.store import Store
 from ottla.security.names import AclOperation
-from ottla.wire.messages.unregister_broker import (
+from ottla.wire.messages.cluster import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )

@@ -15,7 +15,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType
 from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation
-from ottla.wire.messages.update_features import (
+from ottla.wire.messages.cluster import (
     UpdatableFeatureResult,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,

@@ -10,7 +10,7 @@ from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from ottla.wire.messages.between_brokers import UpdateMetadataRequest, UpdateMetadataResponse
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -21,7 +21,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.security.names import AclOperation
 from ottla.transaction.outcome import TransactionOutcome
-from ottla.wire.messages.write_txn_markers import (
+from ottla.wire.messages.transactions import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,

@@ -31,8 +31,12 @@ from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from ottla.wire.messages.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)

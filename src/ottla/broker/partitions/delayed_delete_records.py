@@ -6,7 +6,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
-from ottla.wire.messages.delete_records import (
+from ottla.wire.messages.topics import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResponse,
 )

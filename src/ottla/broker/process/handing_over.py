@@ -9,7 +9,7 @@ from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.controller import Controller
 from ottla.broker.runtime.view import ClusterView
-from ottla.wire.messages.controlled_shutdown import (
+from ottla.wire.messages.between_brokers import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )

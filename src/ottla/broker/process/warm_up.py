@@ -4,8 +4,8 @@ import gc
 
 from ottla.broker.process.broker import Broker
 from ottla.wire.codec import prepare
+from ottla.wire.messages.between_brokers import LeaderAndIsrRequest, LeaderAndIsrResponse
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
 # Requests create few reference cycles: rare full collections keep pauses out of the latencies, and
 # small young collections keep the remaining pauses short, even during requests with many objects.

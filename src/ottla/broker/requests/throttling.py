@@ -17,7 +17,7 @@ from ottla.quota.keys import QuotaKey
 from ottla.quota.token_bucket import TokenBucket
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
-from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from ottla.wire.messages.share_records import ShareFetchRequest, ShareFetchResponse
 
 # Records are handed out in portions worth this much time of the quota; smaller ones would cause
 # more fetches.

@@ -17,7 +17,7 @@ from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.offsets.fetch import FetchedTopic
-from ottla.wire.messages.offset_fetch import (
+from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,

@@ -39,7 +39,7 @@ from ottla.wire.codec import decode, decode_in_steps
 from ottla.wire.errors import TooManyElements, VersionError, WireError
 from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersionsResponse
-from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest
+from ottla.wire.messages.between_brokers import BrokerHandshakeRequest
 from ottla.wire.notation import REQUESTS, has_field
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.groups import Groups
 from ottla.share.records import ShareKey
-from ottla.wire.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest
+from ottla.wire.messages.consumer_groups import DescribedShareGroup, ShareGroupDescribeRequest
 
 _TIMEOUT_MS = 5_000
 
@@ -29,7 +29,7 @@ class AssignmentLookup:
         group = await self._describe(key.group_id)
         return group.group_epoch if _is_assigned(group, key) else None
 
-    async def _describe(self, group_id: str) -> DescribedGroup:
+    async def _describe(self, group_id: str) -> DescribedShareGroup:
         leader = self._groups.coordinator_of(group_id)
         if leader is None:
             raise OttlaError(
@@ -40,14 +40,14 @@ class AssignmentLookup:
             return self._groups.describe_share_group(group_id)
         request = ShareGroupDescribeRequest(group_ids=[group_id])
         answer = await self._peers.request(leader, request, timeout_ms=_TIMEOUT_MS)
-        group: DescribedGroup = answer.groups[0]
+        group: DescribedShareGroup = answer.groups[0]
         if group.error_code not in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
             code = ErrorCode(group.error_code)
             raise OttlaError(code, f"the coordinator of group {group_id} answers {code.name}")
         return group
 
 
-def _is_assigned(group: DescribedGroup, key: ShareKey) -> bool:
+def _is_assigned(group: DescribedShareGroup, key: ShareKey) -> bool:
     return any(
         topic.topic_id == key.topic_id and key.partition in topic.partitions
         for member in group.members

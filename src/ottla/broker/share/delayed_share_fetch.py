@@ -16,7 +16,7 @@ from ottla.broker.share.share_partitions import SharePartitions
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, SessionSlot, ShareSession
-from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from ottla.wire.messages.share_records import ShareFetchRequest, ShareFetchResponse
 
 _RECORD_LIMIT = 1
 

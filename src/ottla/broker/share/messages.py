@@ -13,11 +13,7 @@ from ottla.broker.share.state_shard import Command
 from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
 from ottla.share.states import DeliveryState, StateBatch
-from ottla.wire.messages import delete_share_group_state as delete
-from ottla.wire.messages import initialize_share_group_state as initialize
-from ottla.wire.messages import read_share_group_state as read
-from ottla.wire.messages import read_share_group_state_summary as summary
-from ottla.wire.messages import write_share_group_state as write
+from ottla.wire.messages import share_group_state
 from ottla.wire.notation import Message
 
 
@@ -117,11 +113,13 @@ def _done(result: Callable[..., Any]) -> Callable[[int, KeyAnswer], Any]:
 
 
 INITIALIZE = StateOperation(
-    lambda group_id, topics: initialize.InitializeShareGroupStateRequest(
+    lambda group_id, topics: share_group_state.InitializeShareGroupStateRequest(
         group_id=group_id, topics=topics
     ),
-    lambda topic_id, parts: initialize.InitializeStateData(topic_id=topic_id, partitions=parts),
-    lambda index, begin: initialize.PartitionData(
+    lambda topic_id, parts: share_group_state.InitializeStateData(
+        topic_id=topic_id, partitions=parts
+    ),
+    lambda index, begin: share_group_state.InitializePartitionData(
         partition=index, state_epoch=begin.state_epoch, start_offset=begin.start_offset
     ),
     lambda part: Begin(part.state_epoch, part.start_offset),
@@ -130,26 +128,28 @@ INITIALIZE = StateOperation(
             ticket, key, begin.state_epoch, begin.start_offset, now_ms
         )
     ),
-    lambda results: initialize.InitializeShareGroupStateResponse(results=results),
-    lambda topic_id, parts: initialize.InitializeStateResult(topic_id=topic_id, partitions=parts),
-    _done(initialize.PartitionResult),
+    lambda results: share_group_state.InitializeShareGroupStateResponse(results=results),
+    lambda topic_id, parts: share_group_state.InitializeStateResult(
+        topic_id=topic_id, partitions=parts
+    ),
+    _done(share_group_state.PartitionResult),
     _outcome,
 )
 
 
-def _read_part(index: int, answered: KeyAnswer) -> read.PartitionResult:
+def _read_part(index: int, answered: KeyAnswer) -> share_group_state.ReadPartitionResult:
     state = answered.state or ShareState(0, UNKNOWN)
-    return read.PartitionResult(
+    return share_group_state.ReadPartitionResult(
         partition=index,
         error_code=answered.code,
         error_message=answered.message,
         state_epoch=state.state_epoch,
         start_offset=state.start_offset,
-        state_batches=_parts(read.StateBatch, state.batches),
+        state_batches=_parts(share_group_state.StateBatch, state.batches),
     )
 
 
-def _read_answered(part: read.PartitionResult) -> KeyAnswer:
+def _read_answered(part: share_group_state.ReadPartitionResult) -> KeyAnswer:
     if part.error_code:
         return _outcome(part)
     return KeyAnswer(
@@ -159,13 +159,15 @@ def _read_answered(part: read.PartitionResult) -> KeyAnswer:
 
 # The argument is the leader's epoch.
 READ = StateOperation(
-    lambda group_id, topics: read.ReadShareGroupStateRequest(group_id=group_id, topics=topics),
-    lambda topic_id, parts: read.ReadStateData(topic_id=topic_id, partitions=parts),
-    lambda index, epoch: read.PartitionData(partition=index, leader_epoch=epoch),
+    lambda group_id, topics: share_group_state.ReadShareGroupStateRequest(
+        group_id=group_id, topics=topics
+    ),
+    lambda topic_id, parts: share_group_state.ReadStateData(topic_id=topic_id, partitions=parts),
+    lambda index, epoch: share_group_state.ReadPartitionData(partition=index, leader_epoch=epoch),
     lambda part: part.leader_epoch,
     lambda key, epoch: lambda coordinator, ticket, _now_ms: coordinator.read(ticket, key, epoch),
-    lambda results: read.ReadShareGroupStateResponse(results=results),
-    lambda topic_id, parts: read.ReadStateResult(topic_id=topic_id, partitions=parts),
+    lambda results: share_group_state.ReadShareGroupStateResponse(results=results),
+    lambda topic_id, parts: share_group_state.ReadStateResult(topic_id=topic_id, partitions=parts),
     _read_part,
     _read_answered,
 )
@@ -173,15 +175,17 @@ READ = StateOperation(
 
 # The argument is a Write.
 WRITE = StateOperation(
-    lambda group_id, topics: write.WriteShareGroupStateRequest(group_id=group_id, topics=topics),
-    lambda topic_id, parts: write.WriteStateData(topic_id=topic_id, partitions=parts),
-    lambda index, written: write.PartitionData(
+    lambda group_id, topics: share_group_state.WriteShareGroupStateRequest(
+        group_id=group_id, topics=topics
+    ),
+    lambda topic_id, parts: share_group_state.WriteStateData(topic_id=topic_id, partitions=parts),
+    lambda index, written: share_group_state.WritePartitionData(
         partition=index,
         state_epoch=written.state_epoch,
         leader_epoch=written.leader_epoch,
         start_offset=written.start_offset,
         delivery_complete_count=written.complete_count,
-        state_batches=_parts(write.StateBatch, written.batches),
+        state_batches=_parts(share_group_state.StateBatch, written.batches),
     ),
     lambda part: Write(
         part.state_epoch,
@@ -193,30 +197,34 @@ WRITE = StateOperation(
     lambda key, written: (
         lambda coordinator, ticket, now_ms: coordinator.write(ticket, key, written, now_ms)
     ),
-    lambda results: write.WriteShareGroupStateResponse(results=results),
-    lambda topic_id, parts: write.WriteStateResult(topic_id=topic_id, partitions=parts),
-    _done(write.PartitionResult),
+    lambda results: share_group_state.WriteShareGroupStateResponse(results=results),
+    lambda topic_id, parts: share_group_state.WriteStateResult(topic_id=topic_id, partitions=parts),
+    _done(share_group_state.PartitionResult),
     _outcome,
 )
 
 
 # The argument is None.
 DELETE = StateOperation(
-    lambda group_id, topics: delete.DeleteShareGroupStateRequest(group_id=group_id, topics=topics),
-    lambda topic_id, parts: delete.DeleteStateData(topic_id=topic_id, partitions=parts),
-    lambda index, _argument: delete.PartitionData(partition=index),
+    lambda group_id, topics: share_group_state.DeleteShareGroupStateRequest(
+        group_id=group_id, topics=topics
+    ),
+    lambda topic_id, parts: share_group_state.DeleteStateData(topic_id=topic_id, partitions=parts),
+    lambda index, _argument: share_group_state.DeletePartitionData(partition=index),
     lambda _part: None,
     lambda key, _argument: lambda coordinator, ticket, _now_ms: coordinator.delete(ticket, key),
-    lambda results: delete.DeleteShareGroupStateResponse(results=results),
-    lambda topic_id, parts: delete.DeleteStateResult(topic_id=topic_id, partitions=parts),
-    _done(delete.PartitionResult),
+    lambda results: share_group_state.DeleteShareGroupStateResponse(results=results),
+    lambda topic_id, parts: share_group_state.DeleteStateResult(
+        topic_id=topic_id, partitions=parts
+    ),
+    _done(share_group_state.PartitionResult),
     _outcome,
 )
 
 
-def _summary_part(index: int, answered: KeyAnswer) -> summary.PartitionResult:
+def _summary_part(index: int, answered: KeyAnswer) -> share_group_state.SummaryPartitionResult:
     state = answered.state or ShareState(0, UNKNOWN)
-    return summary.PartitionResult(
+    return share_group_state.SummaryPartitionResult(
         partition=index,
         error_code=answered.code,
         error_message=answered.message,
@@ -227,7 +235,7 @@ def _summary_part(index: int, answered: KeyAnswer) -> summary.PartitionResult:
     )
 
 
-def _summary_answered(part: summary.PartitionResult) -> KeyAnswer:
+def _summary_answered(part: share_group_state.SummaryPartitionResult) -> KeyAnswer:
     if part.error_code:
         return _outcome(part)
     state = ShareState(
@@ -238,15 +246,19 @@ def _summary_answered(part: summary.PartitionResult) -> KeyAnswer:
 
 # The argument is the leader's epoch; coordinators ignore it.
 SUMMARY = StateOperation(
-    lambda group_id, topics: summary.ReadShareGroupStateSummaryRequest(
+    lambda group_id, topics: share_group_state.ReadShareGroupStateSummaryRequest(
         group_id=group_id, topics=topics
     ),
-    lambda topic_id, parts: summary.ReadStateSummaryData(topic_id=topic_id, partitions=parts),
-    lambda index, epoch: summary.PartitionData(partition=index, leader_epoch=epoch),
+    lambda topic_id, parts: share_group_state.ReadStateSummaryData(
+        topic_id=topic_id, partitions=parts
+    ),
+    lambda index, epoch: share_group_state.ReadPartitionData(partition=index, leader_epoch=epoch),
     lambda part: part.leader_epoch,
     lambda key, _epoch: lambda coordinator, ticket, _now_ms: coordinator.summary(ticket, key),
-    lambda results: summary.ReadShareGroupStateSummaryResponse(results=results),
-    lambda topic_id, parts: summary.ReadStateSummaryResult(topic_id=topic_id, partitions=parts),
+    lambda results: share_group_state.ReadShareGroupStateSummaryResponse(results=results),
+    lambda topic_id, parts: share_group_state.ReadStateSummaryResult(
+        topic_id=topic_id, partitions=parts
+    ),
     _summary_part,
     _summary_answered,
 )

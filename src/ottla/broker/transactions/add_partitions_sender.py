@@ -15,7 +15,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.transactions import Codes, Transactions
 from ottla.transaction.transaction import ProducerIdentity
-from ottla.wire.messages.add_partitions_to_txn import (
+from ottla.wire.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,

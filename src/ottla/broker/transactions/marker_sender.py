@@ -19,7 +19,7 @@ from ottla.broker.transactions.shard import TransactionShard
 from ottla.coordination.interface.store import Store
 from ottla.transaction.outcome import TransactionOutcome
 from ottla.transaction.turn import Markers
-from ottla.wire.messages.write_txn_markers import (
+from ottla.wire.messages.transactions import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

@@ -8,15 +8,15 @@ from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
-from ottla.wire.messages.delete_acls import (
+from ottla.wire.messages.acls import (
+    AclCreation,
+    AclDescription,
+    CreateAclsRequest,
+    CreateAclsResponse,
     DeleteAclsFilter,
     DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
-)
-from ottla.wire.messages.describe_acls import (
-    AclDescription,
     DescribeAclsRequest,
     DescribeAclsResource,
     DescribeAclsResponse,

@@ -6,11 +6,11 @@ from ottla.client.admin.calls import Calls
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check
 from ottla.client.connection.view import BrokerView
-from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
-from ottla.wire.messages.unregister_broker import (
+from ottla.wire.messages.cluster import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,13 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.common.call_check import checks_calls, member
 from ottla.client.common.errors import check
-from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
-from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, DescribeCleanerResponse
+from ottla.wire.messages.log_cleaning import (
+    CompactionPass,
+    CompactLogRequest,
+    CompactLogResponse,
+    DescribeCleanerRequest,
+    DescribeCleanerResponse,
+)
 
 
 class CompactAction(IntEnum):

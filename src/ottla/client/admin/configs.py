@@ -11,15 +11,13 @@ from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import Names, name_list
 from ottla.client.common.call_check import checks_calls, member
 from ottla.client.common.errors import ClientError, check
-from ottla.wire.messages.describe_configs import (
+from ottla.wire.messages.configs import (
+    AlterableConfig,
+    AlterConfigsResource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
-)
-from ottla.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )

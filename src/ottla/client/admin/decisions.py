@@ -11,7 +11,7 @@ from ottla.client.common.errors import (
     BrokerRefused,
     check,
 )
-from ottla.wire.messages.describe_decisions import (
+from ottla.wire.messages.decisions import (
     DescribeDecisionsRequest,
     DescribeDecisionsResponse,
 )

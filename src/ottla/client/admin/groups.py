@@ -13,24 +13,30 @@ from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check
 from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.consumer_group_describe import (
+from ottla.wire.messages.classic_membership import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
 )
-from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
-from ottla.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
-from ottla.wire.messages.describe_groups import (
-    DescribedGroup,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-)
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from ottla.wire.messages.offset_delete import (
+from ottla.wire.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
+)
+from ottla.wire.messages.groups import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
 )
 
 _DEAD = "Dead"

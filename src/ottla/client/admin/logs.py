@@ -19,31 +19,31 @@ from ottla.client.consumer.offsets import (
     list_offsets,
 )
 from ottla.client.ranges.account import OffsetAccount, account_of
-from ottla.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DeleteRecordsTopic,
-)
-from ottla.wire.messages.describe_log_dirs import (
-    DescribeLogDirsRequest,
-    DescribeLogDirsResponse,
-)
-from ottla.wire.messages.describe_producers import (
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-    TopicRequest,
-)
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
-from ottla.wire.messages.retention_standing import (
+from ottla.wire.messages.log_cleaning import (
     RetentionStandingRequest,
     RetentionStandingResponse,
+)
+from ottla.wire.messages.log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
+from ottla.wire.messages.topics import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from ottla.wire.messages.transaction_listings import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    TopicRequest,
 )
 
 # As the offset of `delete_records`: everything below the high watermark.

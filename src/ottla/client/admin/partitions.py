@@ -14,32 +14,28 @@ from ottla.client.common.arguments import Names, name_list, partition_list
 from ottla.client.common.call_check import checks_calls, member
 from ottla.client.common.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.client.connection.view import NO_LEADER, TopicView
-from ottla.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from ottla.wire.messages.describe_configs import (
+from ottla.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
-from ottla.wire.messages.describe_topic_partitions import (
+from ottla.wire.messages.metadata import (
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     TopicRequest,
 )
-from ottla.wire.messages.elect_leaders import (
+from ottla.wire.messages.reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
     ElectLeadersRequest,
     ElectLeadersResponse,
-    TopicPartitions,
-)
-from ottla.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     ListPartitionReassignmentsTopics,
+    ReassignablePartition,
+    ReassignableTopic,
+    TopicPartitions,
 )
 
 MIN_ISR = "min.insync.replicas"

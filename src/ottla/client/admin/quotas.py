@@ -6,16 +6,14 @@ from ottla.client.admin.calls import Calls
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check
 from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
-from ottla.wire.messages.alter_client_quotas import (
+from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
     EntityData,
     EntryData,
     OpData,
-)
-from ottla.wire.messages.describe_client_quotas import (
-    DescribeClientQuotasRequest,
-    DescribeClientQuotasResponse,
 )
 
 Limits = dict[str, float]

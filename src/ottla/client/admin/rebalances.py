@@ -6,7 +6,7 @@ from ottla.base.errors import OttlaError
 from ottla.client.admin.calls import Calls
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check
-from ottla.wire.messages.describe_rebalances import (
+from ottla.wire.messages.decisions import (
     DescribedRebalance,
     DescribeRebalancesRequest,
     DescribeRebalancesResponse,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
-from ottla.wire.messages.retention_standing import RetentionStandingResponse
+from ottla.wire.messages.log_cleaning import RetentionStandingResponse
 
 
 @dataclass(frozen=True, slots=True)

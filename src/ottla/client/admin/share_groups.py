@@ -9,25 +9,21 @@ from ottla.client.admin.groups import GroupDescription, GroupMember
 from ottla.client.common.arguments import Names, name_list
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check
-from ottla.wire.messages.alter_share_group_offsets import (
+from ottla.wire.messages.consumer_groups import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from ottla.wire.messages.share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
-)
-from ottla.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
     DeleteShareGroupOffsetsResponse,
-)
-from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponse,
-)
-from ottla.wire.messages.share_group_describe import (
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
 )
 
 SHARE = "share"

@@ -9,21 +9,15 @@ from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check, refused
 from ottla.security.principal import Principal
 from ottla.security.tokens import DelegationToken, token_password
-from ottla.wire.messages.create_delegation_token import (
+from ottla.wire.messages.delegation_tokens import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
-)
-from ottla.wire.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
-)
-from ottla.wire.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
-)
-from ottla.wire.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )

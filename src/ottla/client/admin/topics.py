@@ -12,24 +12,20 @@ from ottla.client.common.denied import Needs
 from ottla.client.common.errors import ClientError, check, refused, unknown_topic
 from ottla.client.connection.view import ClusterView, TopicView, merged
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-)
-from ottla.wire.messages.create_topics import (
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ottla.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
-)
-from ottla.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 BROKER_DEFAULT = -1
 

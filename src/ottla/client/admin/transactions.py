@@ -10,13 +10,15 @@ from ottla.client.admin.logs import Logs
 from ottla.client.common.arguments import Names, Partitions, name_list
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import check, code_of, refused
-from ottla.wire.messages.describe_transactions import (
+from ottla.wire.messages.transaction_listings import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
 )
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ottla.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from ottla.wire.messages.write_txn_markers import (
+from ottla.wire.messages.transactions import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

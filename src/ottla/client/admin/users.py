@@ -17,15 +17,13 @@ from ottla.security.sasl.scram_keys import (
     mechanism_numbered,
     salted_password,
 )
-from ottla.wire.messages.alter_user_scram_credentials import (
+from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from ottla.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
     UserName,
 )
 

@@ -22,13 +22,11 @@ from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.client.connection.cluster import GROUP, TRANSACTIONAL_ID, Cluster
 from ottla.client.connection.connection import Connection
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-)
-from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

@@ -12,7 +12,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.common.errors import OffsetOutOfRange
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import NO_LEADER
-from ottla.wire.messages.offset_for_leader_epoch import (
+from ottla.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,

@@ -23,14 +23,15 @@ from ottla.client.assignors.subscriptions import (
 from ottla.client.common.errors import ConnectionFailed, RequestTimedOut, UnknownTopic, code_of
 from ottla.client.connection.coordinator import LOST, MOVED, Coordinator, group_error
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from ottla.wire.messages.join_group import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
-)
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
-from ottla.wire.messages.sync_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ottla.base.errors import OttlaError
 from ottla.client.common.errors import check
 from ottla.client.connection.cluster import Cluster
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 
 # The transaction timeout sent by a producer without transactions.
 _NO_TIMEOUT_MS = 0x7FFFFFFF

@@ -21,19 +21,22 @@ from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.cluster import TRANSACTIONAL_ID, Cluster
 from ottla.client.connection.coordinator import LOST, MOVED, Coordinator
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from ottla.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
-)
-from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ottla.wire.messages.txn_offset_commit import (
+from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
+)
+from ottla.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
 )
 from ottla.wire.notation import Message
 

@@ -43,7 +43,7 @@ from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.client.ranges.patience import RetryPatience, setup_limit_s
 from ottla.record.reader import CorruptBatch
 from ottla.wire.api import ApiKey
-from ottla.wire.messages.describe_configs import (
+from ottla.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
@@ -60,14 +60,12 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
-)
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from ottla.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
 
 _log = logging.getLogger(__name__)

@@ -3,8 +3,11 @@
 from ottla.base.errors import ErrorCode
 from ottla.group.model.group import Group
 from ottla.group.values.member import Member
-from ottla.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
-from ottla.wire.messages.sync_group import SyncGroupResponse
+from ottla.wire.messages.classic_membership import (
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    SyncGroupResponse,
+)
 
 NO_MEMBER_ID = ""
 

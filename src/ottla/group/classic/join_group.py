@@ -14,7 +14,7 @@ from ottla.group.classic.static_member import keep_in_log, take_over
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Call, Turn
 from ottla.group.values.member import Member, OfferedProtocol
-from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.classic_membership import JoinGroupRequest
 
 # From this version on a new dynamic member first gets its id and must join again with it, so
 # that clients whose answer was lost leave no unknown members behind.

@@ -5,7 +5,7 @@ from ottla.group.classic.causes import note_left
 from ottla.group.classic.rebalance import advance, dismiss
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Turn
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
+from ottla.wire.messages.classic_membership import LeaveGroupRequest, MemberIdentity, MemberResponse
 
 
 def leaving_members(request: LeaveGroupRequest, version: int) -> list[MemberIdentity]:

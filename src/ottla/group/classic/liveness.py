@@ -13,7 +13,7 @@ from ottla.group.classic.rebalance import (
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Turn
 from ottla.group.values.timers import Due, TimerKey
-from ottla.wire.messages.heartbeat import HeartbeatRequest
+from ottla.wire.messages.classic_membership import HeartbeatRequest
 
 
 def heartbeat(turn: Turn, group: Group, request: HeartbeatRequest) -> ErrorCode:

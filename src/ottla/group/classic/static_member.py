@@ -14,7 +14,7 @@ from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Call, Turn
 from ottla.group.records.stored import GroupRecord
 from ottla.group.values.member import Member, OfferedProtocol
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupResponse
 
 # From this version on an answer has SkipAssignment for the leader.
 _SKIP_ASSIGNMENT_FROM = 9

@@ -7,7 +7,7 @@ from ottla.group.classic.rebalance import answer_waits, keep_alive, sync_key
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Call, Turn
 from ottla.group.records.stored import GroupRecord
-from ottla.wire.messages.sync_group import SyncGroupRequest
+from ottla.wire.messages.classic_membership import SyncGroupRequest
 
 
 def sync(turn: Turn, group: Group, call: Call, request: SyncGroupRequest) -> None:

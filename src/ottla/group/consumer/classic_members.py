@@ -29,9 +29,13 @@ from ottla.group.records.consumer import (
 )
 from ottla.group.values.member import OfferedProtocol
 from ottla.group.values.subscription import CONSUMER_PROTOCOL_TYPE
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from ottla.wire.stored import ConsumerProtocolSubscription
 
 # As in a classic group, a new dynamic member gets its id first.

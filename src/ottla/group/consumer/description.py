@@ -8,11 +8,11 @@ from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.records.consumer import Current
 from ottla.group.values.shares import NOTHING, Share
 from ottla.group.values.topics import TopicsView, named_topics
-from ottla.wire.messages.consumer_group_describe import (
-    Assignment,
-    DescribedGroup,
-    Member,
-    TopicPartitions,
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupMember,
+    DescribedAssignment,
+    DescribedConsumerGroup,
+    DescribedTopicPartitions,
 )
 
 _CLASSIC_MEMBER = 0
@@ -21,9 +21,9 @@ _CONSUMER_MEMBER = 1
 
 def describe(
     group: ConsumerGroup, topics: TopicsView, assignors: Collection[str]
-) -> DescribedGroup:
+) -> DescribedConsumerGroup:
     """The group with the current and the target assignment of each member."""
-    return DescribedGroup(
+    return DescribedConsumerGroup(
         group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
@@ -33,22 +33,22 @@ def describe(
     )
 
 
-def not_found(group_id: str, *, is_classic: bool) -> DescribedGroup:
+def not_found(group_id: str, *, is_classic: bool) -> DescribedConsumerGroup:
     """The answer for a group that does not exist or is of the classic protocol."""
     if not group_id:
-        return DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+        return DescribedConsumerGroup(error_code=ErrorCode.INVALID_GROUP_ID)
     words = "is not a consumer group" if is_classic else "not found"
-    return DescribedGroup(
+    return DescribedConsumerGroup(
         group_id=group_id,
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
         error_message=f"Group {group_id} {words}.",
     )
 
 
-def _member(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Member:
+def _member(group: ConsumerGroup, member_id: str, topics: TopicsView) -> ConsumerGroupMember:
     metadata = group.members[member_id]
     current = group.current.get(member_id)
-    return Member(
+    return ConsumerGroupMember(
         member_id=member_id,
         instance_id=metadata.instance_id,
         rack_id=metadata.rack_id,
@@ -68,5 +68,7 @@ def _held(current: Current | None) -> Share:
     return NOTHING if current is None else current.assigned | current.revoking
 
 
-def _assignment(share: Share, topics: TopicsView) -> Assignment:
-    return Assignment(topic_partitions=named_topics(share, topics, TopicPartitions))
+def _assignment(share: Share, topics: TopicsView) -> DescribedAssignment:
+    return DescribedAssignment(
+        topic_partitions=named_topics(share, topics, DescribedTopicPartitions)
+    )

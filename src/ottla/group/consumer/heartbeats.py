@@ -36,11 +36,11 @@ from ottla.group.records.consumer import (
 from ottla.group.values.settings import Pace
 from ottla.group.values.shares import NOTHING, AssignedSlot, Share, share_of, topics_of
 from ottla.group.values.topics import Sight, sees_all
-from ottla.wire.messages.consumer_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitionsResponse,
+    TopicPartitions,
 )
 
 # A member that waits for partitions sends heartbeats so many times as often.
@@ -210,4 +210,4 @@ def _or(new: str | None, old: str | None) -> str | None:
 
 
 def _assignment(share: Collection[AssignedSlot]) -> Assignment:
-    return Assignment(topic_partitions=topics_of(share, TopicPartitionsResponse))
+    return Assignment(topic_partitions=topics_of(share, TopicPartitions))

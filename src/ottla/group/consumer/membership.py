@@ -19,7 +19,7 @@ from ottla.group.records.consumer import (
     MemberRecord,
     TargetRecord,
 )
-from ottla.wire.messages.leave_group import MemberIdentity, MemberResponse
+from ottla.wire.messages.classic_membership import MemberIdentity, MemberResponse
 
 
 def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:

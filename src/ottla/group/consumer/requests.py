@@ -4,7 +4,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.subscriptions import require_pattern
 from ottla.group.model.consumer_group import AWAY
 from ottla.group.values.settings import GroupSettings
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 
 JOIN = 0
 LEAVE = -1

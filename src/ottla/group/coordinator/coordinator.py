@@ -24,7 +24,7 @@ from ottla.group.offsets import deletion
 from ottla.group.values.member import Ticket
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
-from ottla.wire.messages.list_groups import ListedGroup
+from ottla.wire.messages.groups import ListedGroup
 
 
 class GroupCoordinator:

@@ -7,8 +7,7 @@ from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.model.group import AnyGroup, Group, GroupState
 from ottla.group.model.share_group import ShareGroup
 from ottla.group.values.subscription import CONSUMER_PROTOCOL_TYPE
-from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
-from ottla.wire.messages.list_groups import ListedGroup
+from ottla.wire.messages.groups import DescribedGroup, DescribedGroupMember, ListedGroup
 
 CLASSIC = "classic"
 CONSUMER = "consumer"

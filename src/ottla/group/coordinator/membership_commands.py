@@ -16,14 +16,18 @@ from ottla.group.model.group import Group
 from ottla.group.model.turn import Call, GroupDecision, Moment, Turn
 from ottla.group.values.settings import Pace
 from ottla.group.values.topics import Sight, sees_all
-from ottla.wire.messages.consumer_group_heartbeat import (
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+)
+from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from ottla.wire.messages.join_group import JoinGroupRequest
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from ottla.wire.messages.sync_group import SyncGroupRequest
 
 
 class MembershipCommands:

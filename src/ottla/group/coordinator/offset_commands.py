@@ -7,9 +7,11 @@ from ottla.group.coordinator.registry import Registry
 from ottla.group.model.turn import Call, GroupDecision, Moment, answered
 from ottla.group.offsets import commit, deletion, fetch, retention
 from ottla.group.offsets.commit import validate_member_epoch
-from ottla.wire.messages.offset_commit import OffsetCommitRequest
-from ottla.wire.messages.offset_delete import OffsetDeleteRequest
-from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from ottla.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    TxnOffsetCommitRequest,
+)
 
 
 class OffsetCommands:

@@ -12,15 +12,13 @@ from ottla.group.model.turn import Turn
 from ottla.group.records.consumer import Current
 from ottla.group.records.stored import CommittedOffset, OffsetRecord
 from ottla.group.values.shares import AssignedSlot
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
-)
-from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,

@@ -10,7 +10,7 @@ from ottla.group.model.pending_offsets import PendingOffsets
 from ottla.group.model.turn import Turn
 from ottla.group.records.consumer import EpochRecord, TargetEpochRecord
 from ottla.group.records.stored import GroupRecord, OffsetRecord
-from ottla.wire.messages.offset_delete import (
+from ottla.wire.messages.group_offsets import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,

@@ -25,8 +25,8 @@ from ottla.group.share.heartbeats import Heard
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.timers import TimerKey, Timers
 from ottla.group.values.topics import TopicsView
-from ottla.wire.messages.share_group_describe import DescribedGroup
-from ottla.wire.messages.share_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
+    DescribedShareGroup,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
@@ -81,7 +81,7 @@ class ShareGroups:
         """ShareGroupDescribe for one group; the answer is its DescribedGroup."""
         return GroupDecision(replies=[GroupReply(call.ticket, self.described(group_id, topics))])
 
-    def described(self, group_id: str, topics: TopicsView) -> DescribedGroup:
+    def described(self, group_id: str, topics: TopicsView) -> DescribedShareGroup:
         """A group in the form of ShareGroupDescribe."""
         group = self.groups.get(group_id)
         if group is None:

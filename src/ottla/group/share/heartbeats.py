@@ -30,7 +30,7 @@ from ottla.group.values.settings import Pace
 from ottla.group.values.shares import NOTHING, AssignedSlot, topics_of
 from ottla.group.values.timers import Due, TimerKey
 from ottla.group.values.topics import TopicShape, TopicsView, shape_hash
-from ottla.wire.messages.share_group_heartbeat import (
+from ottla.wire.messages.consumer_groups import (
     Assignment,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,

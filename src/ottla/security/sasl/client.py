@@ -10,8 +10,7 @@ from ottla.security.sasl.failures import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.jaas import Jaas
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from ottla.wire.notation import Message
 
 _NONCE_BYTES = 24

@@ -1,1 +1,1 @@
-"""One module per API: the request, the response and their parts, for every version."""
+"""Requests and responses of all APIs in every version, a module for each family of APIs."""

@@ -11,62 +11,28 @@ from ottla.base.errors import ErrorCode
 from ottla.record.builder import build_batch
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 from ottla.wire.messages import (
-    add_offsets_to_txn,
-    add_partitions_to_txn,
-    alter_client_quotas,
-    alter_configs,
-    alter_partition_reassignments,
-    alter_replica_log_dirs,
-    alter_share_group_offsets,
-    alter_user_scram_credentials,
-    consumer_group_describe,
-    consumer_group_heartbeat,
-    create_acls,
-    create_partitions,
-    create_topics,
-    delete_acls,
-    delete_groups,
-    delete_records,
-    delete_share_group_offsets,
-    delete_topics,
-    describe_acls,
-    describe_client_quotas,
-    describe_configs,
-    describe_groups,
-    describe_log_dirs,
-    describe_producers,
-    describe_share_group_offsets,
-    describe_topic_partitions,
-    describe_transactions,
-    describe_user_scram_credentials,
-    elect_leaders,
-    end_txn,
+    acls,
+    classic_membership,
+    client_quotas,
+    configs,
+    consumer_groups,
     fetch,
     find_coordinator,
-    heartbeat,
-    incremental_alter_configs,
-    init_producer_id,
-    join_group,
-    leave_group,
-    list_config_resources,
+    group_offsets,
+    groups,
     list_offsets,
-    list_partition_reassignments,
+    log_dirs,
     metadata,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    offset_for_leader_epoch,
     produce,
-    share_acknowledge,
-    share_fetch,
-    share_group_describe,
-    share_group_heartbeat,
-    sync_group,
-    txn_offset_commit,
-    unregister_broker,
-    update_features,
-    write_txn_markers,
+    reassignments,
+    share_group_offsets,
+    share_records,
+    topics,
+    transaction_listings,
+    transactions,
+    user_scram_credentials,
 )
+from ottla.wire.messages import cluster as cluster_messages
 from ottla.wire.notation import Message
 
 TOPIC, GROUP, TXN = "acl-orders", "acl-readers", "acl-transfers"
@@ -196,62 +162,56 @@ def _topic_operations(_: UUID) -> Message:
 
 
 def _describe_topic_partitions(_: UUID) -> Message:
-    asked = describe_topic_partitions.TopicRequest(name=TOPIC)
-    return describe_topic_partitions.DescribeTopicPartitionsRequest(topics=[asked])
+    asked = metadata.TopicRequest(name=TOPIC)
+    return metadata.DescribeTopicPartitionsRequest(topics=[asked])
 
 
 def _all_topic_partitions(_: UUID) -> Message:
-    return describe_topic_partitions.DescribeTopicPartitionsRequest(topics=[])
+    return metadata.DescribeTopicPartitionsRequest(topics=[])
 
 
 def _epochs(_: UUID) -> Message:
-    part = offset_for_leader_epoch.OffsetForLeaderPartition(partition=0, leader_epoch=0)
-    asked = offset_for_leader_epoch.OffsetForLeaderTopic(topic=TOPIC, partitions=[part])
-    return offset_for_leader_epoch.OffsetForLeaderEpochRequest(replica_id=-1, topics=[asked])
+    part = list_offsets.OffsetForLeaderPartition(partition=0, leader_epoch=0)
+    asked = list_offsets.OffsetForLeaderTopic(topic=TOPIC, partitions=[part])
+    return list_offsets.OffsetForLeaderEpochRequest(replica_id=-1, topics=[asked])
 
 
 def _delete_records(_: UUID) -> Message:
-    part = delete_records.DeleteRecordsPartition(partition_index=0, offset=0)
-    asked = delete_records.DeleteRecordsTopic(name=TOPIC, partitions=[part])
-    return delete_records.DeleteRecordsRequest(topics=[asked], timeout_ms=1000)
+    part = topics.DeleteRecordsPartition(partition_index=0, offset=0)
+    asked = topics.DeleteRecordsTopic(name=TOPIC, partitions=[part])
+    return topics.DeleteRecordsRequest(topics=[asked], timeout_ms=1000)
 
 
 def _create_topics(_: UUID) -> Message:
-    asked = create_topics.CreatableTopic(name=NEW, num_partitions=1, replication_factor=1)
-    return create_topics.CreateTopicsRequest(topics=[asked], timeout_ms=1000, validate_only=True)
+    asked = topics.CreatableTopic(name=NEW, num_partitions=1, replication_factor=1)
+    return topics.CreateTopicsRequest(topics=[asked], timeout_ms=1000, validate_only=True)
 
 
 def _delete_topics(_: UUID) -> Message:
-    state = delete_topics.DeleteTopicState(name=NEW)
-    return delete_topics.DeleteTopicsRequest(topics=[state], topic_names=[NEW], timeout_ms=1000)
+    state = topics.DeleteTopicState(name=NEW)
+    return topics.DeleteTopicsRequest(topics=[state], topic_names=[NEW], timeout_ms=1000)
 
 
 def _create_partitions(_: UUID) -> Message:
-    asked = create_partitions.CreatePartitionsTopic(name=TOPIC, count=2, assignments=None)
-    return create_partitions.CreatePartitionsRequest(
-        topics=[asked], timeout_ms=1000, validate_only=True
-    )
+    asked = topics.CreatePartitionsTopic(name=TOPIC, count=2, assignments=None)
+    return topics.CreatePartitionsRequest(topics=[asked], timeout_ms=1000, validate_only=True)
 
 
 def _describe_configs(kind: int, name: str) -> Callable[[UUID], Message]:
-    asked = describe_configs.DescribeConfigsResource(
+    asked = configs.DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=["cleanup.policy"]
     )
-    return lambda _: describe_configs.DescribeConfigsRequest(resources=[asked])
+    return lambda _: configs.DescribeConfigsRequest(resources=[asked])
 
 
 def _alter_configs(kind: int, name: str) -> Callable[[UUID], Message]:
-    asked = alter_configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[])
-    return lambda _: alter_configs.AlterConfigsRequest(resources=[asked], validate_only=True)
+    asked = configs.ReplaceConfigsResource(resource_type=kind, resource_name=name, configs=[])
+    return lambda _: configs.AlterConfigsRequest(resources=[asked], validate_only=True)
 
 
 def _change_configs(kind: int, name: str) -> Callable[[UUID], Message]:
-    asked = incremental_alter_configs.AlterConfigsResource(
-        resource_type=kind, resource_name=name, configs=[]
-    )
-    return lambda _: incremental_alter_configs.IncrementalAlterConfigsRequest(
-        resources=[asked], validate_only=True
-    )
+    asked = configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[])
+    return lambda _: configs.IncrementalAlterConfigsRequest(resources=[asked], validate_only=True)
 
 
 def _find(key_type: int, name: str) -> Callable[[UUID], Message]:
@@ -261,9 +221,9 @@ def _find(key_type: int, name: str) -> Callable[[UUID], Message]:
 
 
 def _join(_: UUID) -> Message:
-    protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"")
+    protocol = classic_membership.JoinGroupRequestProtocol(name="range", metadata=b"")
     # Too short a session timeout: what is allowed is refused for that, and nothing changes.
-    return join_group.JoinGroupRequest(
+    return classic_membership.JoinGroupRequest(
         group_id=GROUP,
         session_timeout_ms=1,
         member_id="",
@@ -273,26 +233,26 @@ def _join(_: UUID) -> Message:
 
 
 def _sync(_: UUID) -> Message:
-    return sync_group.SyncGroupRequest(group_id=GROUP, generation_id=1, member_id="m")
+    return classic_membership.SyncGroupRequest(group_id=GROUP, generation_id=1, member_id="m")
 
 
 def _heartbeat(_: UUID) -> Message:
-    return heartbeat.HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="m")
+    return classic_membership.HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="m")
 
 
 def _leave(_: UUID) -> Message:
-    member = leave_group.MemberIdentity(member_id="m", group_instance_id=None)
-    return leave_group.LeaveGroupRequest(group_id=GROUP, member_id="m", members=[member])
+    member = classic_membership.MemberIdentity(member_id="m", group_instance_id=None)
+    return classic_membership.LeaveGroupRequest(group_id=GROUP, member_id="m", members=[member])
 
 
 def _consumer_heartbeat(_: UUID) -> Message:
-    return consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+    return consumer_groups.ConsumerGroupHeartbeatRequest(
         group_id=GROUP, member_id="m", member_epoch=5, subscribed_topic_names=[TOPIC]
     )
 
 
 def _share_heartbeat(_: UUID) -> Message:
-    return share_group_heartbeat.ShareGroupHeartbeatRequest(
+    return consumer_groups.ShareGroupHeartbeatRequest(
         group_id=GROUP,
         member_id="AAAAAAAAAAAAAAAAAAAAAQ",
         member_epoch=5,
@@ -301,43 +261,43 @@ def _share_heartbeat(_: UUID) -> Message:
 
 
 def _describe_groups(_: UUID) -> Message:
-    return describe_groups.DescribeGroupsRequest(groups=[GROUP])
+    return groups.DescribeGroupsRequest(groups=[GROUP])
 
 
 def _commit(topic_id: UUID) -> Message:
-    part = offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=0)
-    asked = offset_commit.OffsetCommitRequestTopic(name=TOPIC, topic_id=topic_id, partitions=[part])
-    return offset_commit.OffsetCommitRequest(group_id=GROUP, topics=[asked])
+    part = group_offsets.OffsetCommitRequestPartition(partition_index=0, committed_offset=0)
+    asked = group_offsets.OffsetCommitRequestTopic(name=TOPIC, topic_id=topic_id, partitions=[part])
+    return group_offsets.OffsetCommitRequest(group_id=GROUP, topics=[asked])
 
 
 def _offset_fetch(topic_id: UUID) -> Message:
-    many = offset_fetch.OffsetFetchRequestTopics(
+    many = group_offsets.OffsetFetchRequestTopics(
         name=TOPIC, topic_id=topic_id, partition_indexes=[0]
     )
-    return offset_fetch.OffsetFetchRequest(
+    return group_offsets.OffsetFetchRequest(
         group_id=GROUP,
-        topics=[offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])],
+        topics=[group_offsets.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])],
         groups=[
-            offset_fetch.OffsetFetchRequestGroup(group_id=GROUP, member_id=None, topics=[many])
+            group_offsets.OffsetFetchRequestGroup(group_id=GROUP, member_id=None, topics=[many])
         ],
     )
 
 
 def _offset_delete(_: UUID) -> Message:
-    part = offset_delete.OffsetDeleteRequestPartition(partition_index=0)
-    asked = offset_delete.OffsetDeleteRequestTopic(name=TOPIC, partitions=[part])
-    return offset_delete.OffsetDeleteRequest(group_id=GROUP, topics=[asked])
+    part = group_offsets.OffsetDeleteRequestPartition(partition_index=0)
+    asked = group_offsets.OffsetDeleteRequestTopic(name=TOPIC, partitions=[part])
+    return group_offsets.OffsetDeleteRequest(group_id=GROUP, topics=[asked])
 
 
 def _init(transactional_id: str | None) -> Callable[[UUID], Message]:
-    return lambda _: init_producer_id.InitProducerIdRequest(
+    return lambda _: transactions.InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=1000
     )
 
 
 def _add_partitions(_: UUID) -> Message:
-    asked = add_partitions_to_txn.AddPartitionsToTxnTopic(name=TOPIC, partitions=[0])
-    return add_partitions_to_txn.AddPartitionsToTxnRequest(
+    asked = transactions.AddPartitionsToTxnTopic(name=TOPIC, partitions=[0])
+    return transactions.AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=TXN,
         v3_and_below_producer_id=98765,
         v3_and_below_producer_epoch=0,
@@ -346,41 +306,39 @@ def _add_partitions(_: UUID) -> Message:
 
 
 def _add_offsets(_: UUID) -> Message:
-    return add_offsets_to_txn.AddOffsetsToTxnRequest(
+    return transactions.AddOffsetsToTxnRequest(
         transactional_id=TXN, producer_id=98765, producer_epoch=0, group_id=GROUP
     )
 
 
 def _end(_: UUID) -> Message:
-    return end_txn.EndTxnRequest(
+    return transactions.EndTxnRequest(
         transactional_id=TXN, producer_id=98765, producer_epoch=0, committed=False
     )
 
 
 def _txn_commit(_: UUID) -> Message:
-    part = txn_offset_commit.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=0)
-    asked = txn_offset_commit.TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[part])
-    return txn_offset_commit.TxnOffsetCommitRequest(
+    part = group_offsets.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=0)
+    asked = group_offsets.TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[part])
+    return group_offsets.TxnOffsetCommitRequest(
         transactional_id=TXN, group_id=GROUP, producer_id=98765, producer_epoch=0, topics=[asked]
     )
 
 
 def _markers(_: UUID) -> Message:
-    asked = write_txn_markers.WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])
-    marker = write_txn_markers.WritableTxnMarker(
-        producer_id=98765, producer_epoch=0, topics=[asked]
-    )
-    return write_txn_markers.WriteTxnMarkersRequest(markers=[marker])
+    asked = transactions.WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])
+    marker = transactions.WritableTxnMarker(producer_id=98765, producer_epoch=0, topics=[asked])
+    return transactions.WriteTxnMarkersRequest(markers=[marker])
 
 
 def _describe_producers(_: UUID) -> Message:
-    asked = describe_producers.TopicRequest(name=TOPIC, partition_indexes=[0])
-    return describe_producers.DescribeProducersRequest(topics=[asked])
+    asked = transaction_listings.TopicRequest(name=TOPIC, partition_indexes=[0])
+    return transaction_listings.DescribeProducersRequest(topics=[asked])
 
 
 def _acl(_: UUID) -> Message:
     # Invalid: what is allowed is refused for that, and nothing changes.
-    wrong = create_acls.AclCreation(
+    wrong = acls.AclCreation(
         resource_type=2,
         resource_name="t",
         principal="nobody",
@@ -388,11 +346,11 @@ def _acl(_: UUID) -> Message:
         operation=3,
         permission_type=3,
     )
-    return create_acls.CreateAclsRequest(creations=[wrong])
+    return acls.CreateAclsRequest(creations=[wrong])
 
 
 def _delete_acl(_: UUID) -> Message:
-    wanted = delete_acls.DeleteAclsFilter(
+    wanted = acls.DeleteAclsFilter(
         resource_type_filter=2,
         resource_name_filter="no-such",
         pattern_type_filter=3,
@@ -401,11 +359,11 @@ def _delete_acl(_: UUID) -> Message:
         operation=1,
         permission_type=1,
     )
-    return delete_acls.DeleteAclsRequest(filters=[wanted])
+    return acls.DeleteAclsRequest(filters=[wanted])
 
 
 def _describe_acl(_: UUID) -> Message:
-    return describe_acls.DescribeAclsRequest(
+    return acls.DescribeAclsRequest(
         resource_type_filter=2,
         resource_name_filter="no-such",
         pattern_type_filter=3,
@@ -417,26 +375,26 @@ def _describe_acl(_: UUID) -> Message:
 
 
 def _alter_log_dirs(_: UUID) -> Message:
-    asked = alter_replica_log_dirs.AlterReplicaLogDirTopic(name=TOPIC, partitions=[0])
-    there = alter_replica_log_dirs.AlterReplicaLogDir(path="/no/such/folder", topics=[asked])
-    return alter_replica_log_dirs.AlterReplicaLogDirsRequest(dirs=[there])
+    asked = log_dirs.AlterReplicaLogDirTopic(name=TOPIC, partitions=[0])
+    there = log_dirs.AlterReplicaLogDir(path="/no/such/folder", topics=[asked])
+    return log_dirs.AlterReplicaLogDirsRequest(dirs=[there])
 
 
 def _quota(_: UUID) -> Message:
-    entity = alter_client_quotas.EntityData(entity_type="user", entity_name="u")
-    entry = alter_client_quotas.EntryData(entity=[entity])
-    return alter_client_quotas.AlterClientQuotasRequest(entries=[entry], validate_only=True)
+    entity = client_quotas.EntityData(entity_type="user", entity_name="u")
+    entry = client_quotas.EntryData(entity=[entity])
+    return client_quotas.AlterClientQuotasRequest(entries=[entry], validate_only=True)
 
 
 def _elect(_: UUID) -> Message:
-    asked = elect_leaders.TopicPartitions(topic=TOPIC, partitions=[0])
-    return elect_leaders.ElectLeadersRequest(topic_partitions=[asked], timeout_ms=1000)
+    asked = reassignments.TopicPartitions(topic=TOPIC, partitions=[0])
+    return reassignments.ElectLeadersRequest(topic_partitions=[asked], timeout_ms=1000)
 
 
 def _share_fetch(topic_id: UUID) -> Message:
-    part = share_fetch.FetchPartition(partition_index=0)
-    asked = share_fetch.FetchTopic(topic_id=topic_id, partitions=[part])
-    return share_fetch.ShareFetchRequest(
+    part = share_records.FetchPartition(partition_index=0)
+    asked = share_records.FetchTopic(topic_id=topic_id, partitions=[part])
+    return share_records.ShareFetchRequest(
         group_id=GROUP,
         member_id="AAAAAAAAAAAAAAAAAAAAAQ",
         share_session_epoch=7,
@@ -447,39 +405,37 @@ def _share_fetch(topic_id: UUID) -> Message:
 
 
 def _share_acknowledge(topic_id: UUID) -> Message:
-    done = share_acknowledge.AcknowledgementBatch(
-        first_offset=0, last_offset=0, acknowledge_types=[1]
-    )
-    part = share_acknowledge.AcknowledgePartition(partition_index=0, acknowledgement_batches=[done])
-    asked = share_acknowledge.AcknowledgeTopic(topic_id=topic_id, partitions=[part])
-    return share_acknowledge.ShareAcknowledgeRequest(
+    done = share_records.AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])
+    part = share_records.AcknowledgePartition(partition_index=0, acknowledgement_batches=[done])
+    asked = share_records.AcknowledgeTopic(topic_id=topic_id, partitions=[part])
+    return share_records.ShareAcknowledgeRequest(
         group_id=GROUP, member_id="AAAAAAAAAAAAAAAAAAAAAQ", share_session_epoch=7, topics=[asked]
     )
 
 
 def _share_offsets(_: UUID) -> Message:
-    asked = describe_share_group_offsets.DescribeShareGroupOffsetsRequestTopic(
+    asked = share_group_offsets.DescribeShareGroupOffsetsRequestTopic(
         topic_name=TOPIC, partitions=[0]
     )
-    wanted = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(
+    wanted = share_group_offsets.DescribeShareGroupOffsetsRequestGroup(
         group_id=GROUP, topics=[asked]
     )
-    return describe_share_group_offsets.DescribeShareGroupOffsetsRequest(groups=[wanted])
+    return share_group_offsets.DescribeShareGroupOffsetsRequest(groups=[wanted])
 
 
 def _alter_share_offsets(_: UUID) -> Message:
-    part = alter_share_group_offsets.AlterShareGroupOffsetsRequestPartition(
+    part = share_group_offsets.AlterShareGroupOffsetsRequestPartition(
         partition_index=0, start_offset=0
     )
-    asked = alter_share_group_offsets.AlterShareGroupOffsetsRequestTopic(
+    asked = share_group_offsets.AlterShareGroupOffsetsRequestTopic(
         topic_name=TOPIC, partitions=[part]
     )
-    return alter_share_group_offsets.AlterShareGroupOffsetsRequest(group_id=GROUP, topics=[asked])
+    return share_group_offsets.AlterShareGroupOffsetsRequest(group_id=GROUP, topics=[asked])
 
 
 def _delete_share_offsets(_: UUID) -> Message:
-    asked = delete_share_group_offsets.DeleteShareGroupOffsetsRequestTopic(topic_name=TOPIC)
-    return delete_share_group_offsets.DeleteShareGroupOffsetsRequest(group_id=GROUP, topics=[asked])
+    asked = share_group_offsets.DeleteShareGroupOffsetsRequestTopic(topic_name=TOPIC)
+    return share_group_offsets.DeleteShareGroupOffsetsRequest(group_id=GROUP, topics=[asked])
 
 
 CASES: tuple[Case, ...] = (
@@ -564,7 +520,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "ListConfigResources",
         (cluster(O.DESCRIBE_CONFIGS),),
-        lambda _: list_config_resources.ListConfigResourcesRequest(),
+        lambda _: configs.ListConfigResourcesRequest(),
         (0,),
     ),
     Case("FindCoordinator of a group", (group(O.DESCRIBE),), _find(0, GROUP), (0, 3, 4, 6)),
@@ -584,19 +540,19 @@ CASES: tuple[Case, ...] = (
     Case(
         "ConsumerGroupDescribe",
         (group(O.DESCRIBE),),
-        lambda _: consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=[GROUP]),
+        lambda _: consumer_groups.ConsumerGroupDescribeRequest(group_ids=[GROUP]),
         (0,),
     ),
     Case(
         "ShareGroupDescribe",
         (group(O.DESCRIBE),),
-        lambda _: share_group_describe.ShareGroupDescribeRequest(group_ids=[GROUP]),
+        lambda _: consumer_groups.ShareGroupDescribeRequest(group_ids=[GROUP]),
         (1,),
     ),
     Case(
         "DeleteGroups",
         (Need(O.DELETE, _G, "acl-no-group"),),
-        lambda _: delete_groups.DeleteGroupsRequest(groups_names=["acl-no-group"]),
+        lambda _: groups.DeleteGroupsRequest(groups_names=["acl-no-group"]),
         (0, 2),
     ),
     Case("OffsetCommit", (group(O.READ), topic(O.READ)), _commit, (2, 9, 10)),
@@ -619,7 +575,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "DescribeTransactions",
         (Need(O.DESCRIBE, _X, "acl-no-transfer"),),
-        lambda _: describe_transactions.DescribeTransactionsRequest(
+        lambda _: transaction_listings.DescribeTransactionsRequest(
             transactional_ids=["acl-no-transfer"]
         ),
         (0,),
@@ -651,13 +607,13 @@ CASES: tuple[Case, ...] = (
     Case(
         "AlterPartitionReassignments",
         (cluster(O.ALTER),),
-        lambda _: alter_partition_reassignments.AlterPartitionReassignmentsRequest(topics=[]),
+        lambda _: reassignments.AlterPartitionReassignmentsRequest(topics=[]),
         (0, 1),
     ),
     Case(
         "ListPartitionReassignments",
         (cluster(O.DESCRIBE),),
-        lambda _: list_partition_reassignments.ListPartitionReassignmentsRequest(topics=None),
+        lambda _: reassignments.ListPartitionReassignmentsRequest(topics=None),
         (0,),
     ),
     Case("ElectLeaders", (cluster(O.ALTER),), _elect, (0, 2)),
@@ -671,44 +627,44 @@ CASES: tuple[Case, ...] = (
     Case(
         "DescribeLogDirs",
         (cluster(O.DESCRIBE),),
-        lambda _: describe_log_dirs.DescribeLogDirsRequest(topics=[]),
+        lambda _: log_dirs.DescribeLogDirsRequest(topics=[]),
         (3, 4),
         only_denials_agree=True,
     ),
     Case(
         "DescribeClientQuotas",
         (cluster(O.DESCRIBE_CONFIGS),),
-        lambda _: describe_client_quotas.DescribeClientQuotasRequest(),
+        lambda _: client_quotas.DescribeClientQuotasRequest(),
         (0, 1),
     ),
     Case("AlterClientQuotas", (cluster(O.ALTER_CONFIGS),), _quota, (0, 1)),
     Case(
         "DescribeUserScramCredentials",
         (cluster(O.DESCRIBE),),
-        lambda _: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(
-            users=[describe_user_scram_credentials.UserName(name="u")]
+        lambda _: user_scram_credentials.DescribeUserScramCredentialsRequest(
+            users=[user_scram_credentials.UserName(name="u")]
         ),
         (0,),
     ),
     Case(
         "AlterUserScramCredentials",
         (cluster(O.ALTER),),
-        lambda _: alter_user_scram_credentials.AlterUserScramCredentialsRequest(
-            deletions=[alter_user_scram_credentials.ScramCredentialDeletion(name="u", mechanism=1)]
+        lambda _: user_scram_credentials.AlterUserScramCredentialsRequest(
+            deletions=[user_scram_credentials.ScramCredentialDeletion(name="u", mechanism=1)]
         ),
         (0,),
     ),
     Case(
         "UpdateFeatures",
         (cluster(O.ALTER),),
-        lambda _: update_features.UpdateFeaturesRequest(feature_updates=[], validate_only=True),
+        lambda _: cluster_messages.UpdateFeaturesRequest(feature_updates=[], validate_only=True),
         (1, 2),
         only_denials_agree=True,
     ),
     Case(
         "UnregisterBroker",
         (cluster(O.ALTER),),
-        lambda _: unregister_broker.UnregisterBrokerRequest(broker_id=99),
+        lambda _: cluster_messages.UnregisterBrokerRequest(broker_id=99),
         (0,),
         only_denials_agree=True,
     ),

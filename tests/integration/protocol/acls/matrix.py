@@ -25,13 +25,17 @@ from ottla.security.names import (
     PatternType,
     Permission,
 )
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ottla.wire.messages.describe_acls import DescribeAclsRequest
+from ottla.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.transactions import InitProducerIdRequest
 from ottla.wire.notation import Message, has_field
 from tests.integration.protocol.acls.cases import CASES, GROUP, TOPIC, TXN, Case, Need
 

@@ -7,9 +7,13 @@ from rig.wire_client import WireClient
 
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import AclOperation, AclResource, Permission
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
 from tests.integration.protocol.acls.matrix import ADMIN, CLIENT, WHO, Subject
 
 GROUP, SHOWN, HIDDEN = "acl-pattern-readers", "acl-pattern-shown", "acl-pattern-hidden"

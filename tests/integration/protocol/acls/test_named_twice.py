@@ -8,9 +8,9 @@ from rig.wire_client import WireClient
 
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import AclOperation, AclResource, Permission
-from ottla.wire.messages import describe_share_group_offsets, offset_fetch
+from ottla.wire.messages import group_offsets, share_group_offsets
+from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.integration.protocol.acls.cases import CASES, GROUP, TOPIC
 from tests.integration.protocol.acls.matrix import ADMIN, CLIENT, SETTINGS, WHO, Subject
 
@@ -58,18 +58,18 @@ def _share(admin: WireClient) -> None:
 
 def _committed(client: WireClient) -> int:
     """How many topics the answer shows that were not named."""
-    group = offset_fetch.OffsetFetchRequestGroup
+    group = group_offsets.OffsetFetchRequestGroup
     asked = [group(group_id=GROUP, topics=None), group(group_id=GROUP, topics=[])]
-    (once,) = client.call(offset_fetch.OffsetFetchRequest(groups=asked), 8).groups
+    (once,) = client.call(group_offsets.OffsetFetchRequest(groups=asked), 8).groups
     assert once.error_code == 0
     return len(once.topics)
 
 
 def _shared(client: WireClient) -> int:
     """As `_committed`; what is named and hidden stays in the answer that it belongs to."""
-    group = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup
+    group = share_group_offsets.DescribeShareGroupOffsetsRequestGroup
     asked = [group(group_id=_SHARE_GROUP, topics=None), group(group_id=_SHARE_GROUP, topics=[])]
-    request = describe_share_group_offsets.DescribeShareGroupOffsetsRequest(groups=asked)
+    request = share_group_offsets.DescribeShareGroupOffsetsRequest(groups=asked)
     (once,) = client.call(request, 1).groups
     return len(once.topics)
 

@@ -7,8 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.security.sasl.plain import write_plain
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from ottla.wire.notation import Message
 from tests.integration.protocol.security.pair import Ports
 

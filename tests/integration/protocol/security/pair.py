@@ -13,8 +13,7 @@ from rig.wire_client import WireClient
 from ottla.security.sasl.plain import write_plain
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 USERS = ("alice", "bob", "carol")
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

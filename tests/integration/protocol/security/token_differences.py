@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode
 from ottla.security.names import AclOperation, AclResource
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import token_password
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from tests.integration.protocol.security.pair import Ports, scram_login, until
 from tests.integration.protocol.security.tokens import Script
 

@@ -9,21 +9,23 @@ from ottla.base.errors import ErrorCode
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import token_hmac, token_password
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.create_delegation_token import (
+from ottla.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
+from ottla.wire.messages.delegation_tokens import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
-)
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ottla.wire.messages.describe_acls import DescribeAclsRequest
-from ottla.wire.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
 )
-from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 from tests.integration.protocol.security.pair import SETTINGS, Ports, scram_login, until
 
 _HOUR_MS = 3_600_000

@@ -6,13 +6,11 @@ from typing import NamedTuple
 from rig.wire_client import WireClient
 
 from ottla.base.errors import ErrorCode
-from ottla.wire.messages.alter_user_scram_credentials import (
+from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
-)
-from ottla.wire.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
     UserName,
 )
 from tests.integration.protocol.security.pair import Ports, until

@@ -14,9 +14,13 @@ from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 from ottla.metadata.loader import load_topics
 from ottla.testing.clock import ManualClock
-from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
-from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
-from ottla.wire.messages.update_metadata import UpdateMetadataResponse
+from ottla.wire.messages.between_brokers import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataResponse,
+)
 
 from .replica_world import SETTINGS
 

@@ -16,9 +16,13 @@ from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
 from ottla.testing.clock import ManualClock
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ottla.wire.messages.describe_acls import DescribeAclsRequest
+from ottla.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
 
 from .replica_world import call, play
 

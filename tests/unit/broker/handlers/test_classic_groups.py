@@ -11,14 +11,17 @@ from ottla.broker.handlers.join_group import JoinGroup
 from ottla.broker.handlers.leave_group import LeaveGroup
 from ottla.broker.handlers.list_groups import ListGroups
 from ottla.broker.handlers.sync_group import SyncGroup
-from ottla.wire.messages.delete_groups import DeleteGroupsRequest
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
-from ottla.wire.messages.describe_rebalances import DescribeRebalancesRequest
-from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from ottla.wire.messages.list_groups import ListGroupsRequest
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from ottla.wire.messages.classic_membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    LeaveGroupRequest,
+    MemberIdentity,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
+from ottla.wire.messages.decisions import DescribeRebalancesRequest
+from ottla.wire.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 
 from .coordinators_world import World, code, play
 

@@ -8,8 +8,7 @@ from ottla.broker.handlers.compact_log import CLEAN, DESCRIBE, ESTIMATE, Compact
 from ottla.broker.handlers.describe_cleaner import DescribeCleaner
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
-from ottla.wire.messages.compact_log import CompactLogRequest
-from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest
+from ottla.wire.messages.log_cleaning import CompactLogRequest, DescribeCleanerRequest
 
 from .replica_world import ask, play
 

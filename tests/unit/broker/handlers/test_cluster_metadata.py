@@ -16,13 +16,14 @@ from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.metadata.nodes import encode_broker
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsRequest
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest
-from ottla.wire.messages.describe_topic_partitions import (
+from ottla.wire.messages.cluster import DescribeClusterRequest
+from ottla.wire.messages.metadata import (
     Cursor,
     DescribeTopicPartitionsRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
     TopicRequest,
 )
-from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 from .cluster_world import call, play
 from .replica_world import Line

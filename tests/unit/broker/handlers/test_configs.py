@@ -11,9 +11,12 @@ from ottla.coordination.interface.store import Create, Delete, Set
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS
 from ottla.metadata.nodes import decode_configs, encode_configs
-from ottla.wire.messages import alter_configs, incremental_alter_configs
-from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest
+from ottla.wire.messages import configs as configs_messages
+from ottla.wire.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    ListConfigResourcesRequest,
+)
 
 from .cluster_world import call, play
 
@@ -85,15 +88,15 @@ def test_what_cannot_be_described_does_not_hinder_the_rest():
 
 
 def replacing(kind, name, *configs):
-    return alter_configs.AlterConfigsResource(
+    return configs_messages.ReplaceConfigsResource(
         resource_type=kind,
         resource_name=name,
-        configs=[alter_configs.AlterableConfig(name=key, value=value) for key, value in configs],
+        configs=[configs_messages.ReplacingConfig(name=key, value=value) for key, value in configs],
     )
 
 
 async def replace(world, *resources, **fields):
-    request = alter_configs.AlterConfigsRequest(resources=list(resources), **fields)
+    request = configs_messages.AlterConfigsRequest(resources=list(resources), **fields)
     return outcomes((await call(AlterConfigs(world.configs), request)).responses)
 
 
@@ -139,22 +142,18 @@ def test_a_replacement_that_is_refused_changes_nothing():
 
 
 def altering(kind, name, *changes):
-    return incremental_alter_configs.AlterConfigsResource(
+    return configs_messages.AlterConfigsResource(
         resource_type=kind,
         resource_name=name,
         configs=[
-            incremental_alter_configs.AlterableConfig(
-                name=key, config_operation=operation, value=value
-            )
+            configs_messages.AlterableConfig(name=key, config_operation=operation, value=value)
             for key, operation, value in changes
         ],
     )
 
 
 async def alter(world, *resources, **fields):
-    request = incremental_alter_configs.IncrementalAlterConfigsRequest(
-        resources=list(resources), **fields
-    )
+    request = configs_messages.IncrementalAlterConfigsRequest(resources=list(resources), **fields)
     return outcomes((await call(IncrementalAlterConfigs(world.configs), request)).responses)
 
 
@@ -303,7 +302,7 @@ def test_an_error_of_the_whole_request_is_on_every_resource():
             DescribeConfigsRequest(resources=resources), code, "why", 4
         ).results,
         AlterConfigs.on_error(
-            alter_configs.AlterConfigsRequest(
+            configs_messages.AlterConfigsRequest(
                 resources=[replacing(TOPIC, "t"), replacing(BROKER, "1")]
             ),
             code,
@@ -311,7 +310,7 @@ def test_an_error_of_the_whole_request_is_on_every_resource():
             2,
         ).responses,
         IncrementalAlterConfigs.on_error(
-            incremental_alter_configs.IncrementalAlterConfigsRequest(
+            configs_messages.IncrementalAlterConfigsRequest(
                 resources=[altering(TOPIC, "t"), altering(BROKER, "1")]
             ),
             code,

@@ -4,8 +4,10 @@ from typing import Any
 
 from ottla.broker.handlers.consumer_group_describe import ConsumerGroupDescribe
 from ottla.broker.handlers.consumer_group_heartbeat import ConsumerGroupHeartbeat
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+)
 
 from .coordinators_world import TOPIC_IDS, World, code, play
 

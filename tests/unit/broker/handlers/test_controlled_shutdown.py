@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handlers.controlled_shutdown import ControlledShutdown
-from ottla.wire.messages.controlled_shutdown import ControlledShutdownRequest
+from ottla.wire.messages.between_brokers import ControlledShutdownRequest
 
 from .controller_world import play
 from .replica_world import ask

@@ -3,7 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.delete_records import DeleteRecords
 from ottla.storage.files.checkpoint import decode_offsets
-from ottla.wire.messages.delete_records import (
+from ottla.wire.messages.topics import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,

@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.handlers.describe_decisions import DescribeDecisions
 from ottla.metadata.decisions import Decision, DecisionKind
-from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
+from ottla.wire.messages.decisions import DescribeDecisionsRequest
 
 from .replica_world import ask, play
 

@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handlers.elect_leaders import ElectLeaders
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.reassignments import ElectLeadersRequest, TopicPartitions
 
 from .controller_world import play
 from .replica_world import ask

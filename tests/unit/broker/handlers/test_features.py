@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.update_features import UpdateFeatures
-from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from ottla.wire.messages.cluster import FeatureUpdateKey, UpdateFeaturesRequest
 
 from .cluster_world import call, play
 

@@ -6,17 +6,13 @@ from uuid import UUID
 from ottla.broker.handlers.offset_commit import OffsetCommit
 from ottla.broker.handlers.offset_delete import OffsetDelete
 from ottla.broker.handlers.offset_fetch import OffsetFetch
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
-)
-from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,

@@ -8,14 +8,16 @@ from ottla.broker.handlers.consumer_group_heartbeat import ConsumerGroupHeartbea
 from ottla.broker.handlers.join_group import JoinGroup
 from ottla.broker.handlers.offset_commit import OffsetCommit
 from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from ottla.wire.messages.offset_commit import (
+from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupRequestProtocol
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequest,
+)
+from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 from .coordinators_world import World, code, play
 

@@ -7,12 +7,13 @@ from ottla.broker.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
 from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
 from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.throttles import Throttles
-from ottla.wire.messages.alter_replica_log_dirs import (
+from ottla.wire.messages.log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
 )
-from ottla.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 
 from .replica_world import SETTINGS, ask, play
 

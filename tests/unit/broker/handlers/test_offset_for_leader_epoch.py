@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
-from ottla.wire.messages.offset_for_leader_epoch import (
+from ottla.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,

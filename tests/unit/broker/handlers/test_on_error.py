@@ -12,7 +12,7 @@ from ottla.broker.requests.handler import Handler
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode, encode
 from ottla.wire.frames import decode_response, encode_response
-from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from ottla.wire.messages.log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from ottla.wire.notation import Message
 
 from .test_all_handlers import served_handlers

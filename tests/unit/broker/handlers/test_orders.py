@@ -13,23 +13,19 @@ from ottla.broker.handlers.update_metadata import UpdateMetadata
 from ottla.coordination.interface.store import Create, Set
 from ottla.metadata import paths
 from ottla.metadata.nodes import encode_configs
-from ottla.wire.messages.leader_and_isr import (
+from ottla.wire.messages.between_brokers import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrTopicState,
-)
-from ottla.wire.messages.log_ends import LogEndsPartition, LogEndsRequest, LogEndsTopic
-from ottla.wire.messages.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaTopicState,
-)
-from ottla.wire.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from ottla.wire.messages.offset_ledger import LogEndsPartition, LogEndsRequest, LogEndsTopic
 
 from .replica_world import ask, play
 

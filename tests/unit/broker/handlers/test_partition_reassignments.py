@@ -5,14 +5,12 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handlers.alter_partition_reassignments import AlterPartitionReassignments
 from ottla.broker.handlers.list_partition_reassignments import ListPartitionReassignments
-from ottla.wire.messages.alter_partition_reassignments import (
+from ottla.wire.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from ottla.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
+    ReassignablePartition,
+    ReassignableTopic,
 )
 
 from .controller_world import play

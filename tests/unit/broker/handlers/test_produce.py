@@ -16,15 +16,15 @@ from ottla.broker.requests.handler import NO_ANSWER
 from ottla.metadata.image import PartitionImage
 from ottla.network.service import CloseConnection
 from ottla.record.builder import BatchBuilder
-from ottla.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
 from ottla.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
+)
+from ottla.wire.messages.transactions import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    InitProducerIdRequest,
 )
 
 from .coordinators_world import ONE, TOPIC_IDS, TWO, Request, World, code, play

@@ -5,13 +5,14 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.alter_client_quotas import AlterClientQuotas
 from ottla.broker.handlers.describe_client_quotas import DescribeClientQuotas
-from ottla.wire.messages.alter_client_quotas import (
+from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
+    ComponentData,
+    DescribeClientQuotasRequest,
     EntityData,
     EntryData,
     OpData,
 )
-from ottla.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 
 from .cluster_world import call, play
 

@@ -10,7 +10,7 @@ from ottla.broker.handlers.retention_standing import RetentionStanding
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.retention.readers import UNKNOWN, Readers
 from ottla.network.dialer import LoopDialer
-from ottla.wire.messages.retention_standing import RetentionStandingRequest
+from ottla.wire.messages.log_cleaning import RetentionStandingRequest
 
 from .replica_world import CLUSTER, OWN, ask, play
 

@@ -18,20 +18,21 @@ from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
 from ottla.broker.handlers.sasl_handshake import SaslHandshake
 from ottla.broker.login.users import ScramUsers
 from ottla.metadata.image import BrokerImage
-from ottla.wire.messages.alter_user_scram_credentials import (
+from ottla.wire.messages.acls import (
+    AclCreation,
+    CreateAclsRequest,
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DescribeAclsRequest,
+)
+from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
-)
-from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
-from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from ottla.wire.messages.describe_acls import DescribeAclsRequest
-from ottla.wire.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
     UserName,
 )
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 from .replica_world import Line, call, play
 

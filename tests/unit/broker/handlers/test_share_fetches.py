@@ -6,8 +6,8 @@ from ottla.broker.handlers.share_acknowledge import ShareAcknowledge
 from ottla.broker.handlers.share_fetch import ShareFetch
 from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
 from ottla.record.reader import batches, records
-from ottla.wire.messages import share_acknowledge, share_fetch
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from ottla.wire.messages import share_records
+from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest
 
 from .coordinators_world import TOPIC_IDS, TWO, Connection, World, code, play
 
@@ -48,11 +48,11 @@ class Member:
 
     async def fetch(self, epoch: int, topic_id: Any = T, **fields: Any) -> Any:
         """Waits for one byte."""
-        topic = share_fetch.FetchTopic(
-            topic_id=topic_id, partitions=[share_fetch.FetchPartition(partition_index=0)]
+        topic = share_records.FetchTopic(
+            topic_id=topic_id, partitions=[share_records.FetchPartition(partition_index=0)]
         )
         wait: dict[str, Any] = {"max_wait_ms": 3_600_000, "min_bytes": 1, "topics": [topic]}
-        request = share_fetch.ShareFetchRequest(
+        request = share_records.ShareFetchRequest(
             group_id="g",
             member_id=self.id,
             share_session_epoch=epoch,
@@ -66,18 +66,18 @@ class Member:
     async def acknowledge(
         self, epoch: int, first: int, last: int, kind: int = ACCEPT, *, is_renew: bool = False
     ) -> Any:
-        batch = share_acknowledge.AcknowledgementBatch(
+        batch = share_records.AcknowledgementBatch(
             first_offset=first, last_offset=last, acknowledge_types=[kind]
         )
-        part = share_acknowledge.AcknowledgePartition(
+        part = share_records.AcknowledgePartition(
             partition_index=0, acknowledgement_batches=[batch]
         )
-        request = share_acknowledge.ShareAcknowledgeRequest(
+        request = share_records.ShareAcknowledgeRequest(
             group_id="g",
             member_id=self.id,
             share_session_epoch=epoch,
             is_renew_ack=is_renew,
-            topics=[share_acknowledge.AcknowledgeTopic(topic_id=T, partitions=[part])],
+            topics=[share_records.AcknowledgeTopic(topic_id=T, partitions=[part])],
         )
         return await self.world.call(self.acknowledging, request, 2, self.connection)
 
@@ -146,11 +146,11 @@ def test_a_session_begins_with_a_fetch_and_goes_on_in_order() -> None:
         assert code((await member.fetch(1)).error_code) == "SHARE_SESSION_NOT_FOUND"
         await member.fetch(0, max_wait_ms=0)
         assert code((await member.fetch(7)).error_code) == "INVALID_SHARE_SESSION_EPOCH"
-        batch = share_fetch.AcknowledgementBatch(
+        batch = share_records.AcknowledgementBatch(
             first_offset=0, last_offset=0, acknowledge_types=[ACCEPT]
         )
-        part = share_fetch.FetchPartition(partition_index=0, acknowledgement_batches=[batch])
-        topics = [share_fetch.FetchTopic(topic_id=T, partitions=[part])]
+        part = share_records.FetchPartition(partition_index=0, acknowledgement_batches=[batch])
+        topics = [share_records.FetchTopic(topic_id=T, partitions=[part])]
         assert code((await member.fetch(0, topics=topics)).error_code) == "INVALID_REQUEST"
 
     play(scenario, *TOPICS)

@@ -8,22 +8,20 @@ from ottla.broker.handlers.delete_share_group_offsets import DeleteShareGroupOff
 from ottla.broker.handlers.describe_share_group_offsets import DescribeShareGroupOffsets
 from ottla.broker.handlers.share_group_describe import ShareGroupDescribe
 from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
-from ottla.wire.messages.alter_share_group_offsets import (
+from ottla.wire.messages.consumer_groups import (
+    ShareGroupDescribeRequest,
+    ShareGroupHeartbeatRequest,
+)
+from ottla.wire.messages.groups import DeleteGroupsRequest
+from ottla.wire.messages.share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
-)
-from ottla.wire.messages.delete_groups import DeleteGroupsRequest
-from ottla.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
-)
-from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
 )
-from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 from .coordinators_world import TOPIC_IDS, World, code, play
 

@@ -9,11 +9,7 @@ from ottla.broker.handlers.read_share_group_state import ReadShareGroupState
 from ottla.broker.handlers.read_share_group_state_summary import ReadShareGroupStateSummary
 from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
 from ottla.broker.requests.handler import Handler
-from ottla.wire.messages import delete_share_group_state as deleting
-from ottla.wire.messages import initialize_share_group_state as initializing
-from ottla.wire.messages import read_share_group_state as reading
-from ottla.wire.messages import read_share_group_state_summary as summary
-from ottla.wire.messages import write_share_group_state as writing
+from ottla.wire.messages import share_group_state
 
 from .coordinators_world import TOPIC_IDS, World, code, play
 
@@ -31,9 +27,9 @@ async def call(world: World, handler: Handler, request: Any, version: int = 0) -
 
 
 def initialize_request(epoch: int = 1) -> Any:
-    part = initializing.PartitionData(partition=0, state_epoch=epoch, start_offset=5)
-    data = initializing.InitializeStateData(topic_id=T, partitions=[part])
-    return initializing.InitializeShareGroupStateRequest(group_id="g", topics=[data])
+    part = share_group_state.InitializePartitionData(partition=0, state_epoch=epoch, start_offset=5)
+    data = share_group_state.InitializeStateData(topic_id=T, partitions=[part])
+    return share_group_state.InitializeShareGroupStateRequest(group_id="g", topics=[data])
 
 
 async def initialize(world: World, epoch: int = 1) -> str:
@@ -42,10 +38,10 @@ async def initialize(world: World, epoch: int = 1) -> str:
 
 
 def write_request(state_epoch: int = 1) -> Any:
-    batch = writing.StateBatch(
+    batch = share_group_state.StateBatch(
         first_offset=7, last_offset=8, delivery_state=ACKNOWLEDGED, delivery_count=1
     )
-    part = writing.PartitionData(
+    part = share_group_state.WritePartitionData(
         partition=0,
         state_epoch=state_epoch,
         leader_epoch=3,
@@ -53,8 +49,8 @@ def write_request(state_epoch: int = 1) -> Any:
         delivery_complete_count=2,
         state_batches=[batch],
     )
-    data = writing.WriteStateData(topic_id=T, partitions=[part])
-    return writing.WriteShareGroupStateRequest(group_id="g", topics=[data])
+    data = share_group_state.WriteStateData(topic_id=T, partitions=[part])
+    return share_group_state.WriteShareGroupStateRequest(group_id="g", topics=[data])
 
 
 async def write(world: World, state_epoch: int = 1) -> str:
@@ -63,20 +59,22 @@ async def write(world: World, state_epoch: int = 1) -> str:
 
 
 def read_request(leader_epoch: int = 3) -> Any:
-    part = reading.PartitionData(partition=0, leader_epoch=leader_epoch)
-    data = reading.ReadStateData(topic_id=T, partitions=[part])
-    return reading.ReadShareGroupStateRequest(group_id="g", topics=[data])
+    part = share_group_state.ReadPartitionData(partition=0, leader_epoch=leader_epoch)
+    data = share_group_state.ReadStateData(topic_id=T, partitions=[part])
+    return share_group_state.ReadShareGroupStateRequest(group_id="g", topics=[data])
 
 
 def summary_request() -> Any:
-    part = summary.PartitionData(partition=0, leader_epoch=3)
-    data = summary.ReadStateSummaryData(topic_id=T, partitions=[part])
-    return summary.ReadShareGroupStateSummaryRequest(group_id="g", topics=[data])
+    part = share_group_state.ReadPartitionData(partition=0, leader_epoch=3)
+    data = share_group_state.ReadStateSummaryData(topic_id=T, partitions=[part])
+    return share_group_state.ReadShareGroupStateSummaryRequest(group_id="g", topics=[data])
 
 
 def delete_request() -> Any:
-    data = deleting.DeleteStateData(topic_id=T, partitions=[deleting.PartitionData(partition=0)])
-    return deleting.DeleteShareGroupStateRequest(group_id="g", topics=[data])
+    data = share_group_state.DeleteStateData(
+        topic_id=T, partitions=[share_group_state.DeletePartitionData(partition=0)]
+    )
+    return share_group_state.DeleteShareGroupStateRequest(group_id="g", topics=[data])
 
 
 def test_state_is_initialized_written_and_read() -> None:

@@ -22,16 +22,14 @@ from ottla.security.principal import Principal
 from ottla.security.rules import AclRules
 from ottla.security.stored_tokens import token_path
 from ottla.security.tokens import TokenRules, token_hmac
-from ottla.wire.messages.create_delegation_token import (
+from ottla.wire.messages.delegation_tokens import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
-)
-from ottla.wire.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
 )
-from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from ottla.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 
 from .replica_world import Asked, Line, World, call, play
 

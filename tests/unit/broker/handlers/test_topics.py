@@ -8,18 +8,17 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.create_partitions import CreatePartitions
 from ottla.broker.handlers.create_topics import CreateTopics
 from ottla.broker.handlers.delete_topics import DeleteTopics
-from ottla.wire.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from ottla.wire.messages.create_topics import (
+from ottla.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
     CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
-from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 from .cluster_world import call, play
 

@@ -18,23 +18,24 @@ from ottla.broker.handlers.list_transactions import ListTransactions
 from ottla.broker.handlers.txn_offset_commit import TxnOffsetCommit
 from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
 from ottla.record.builder import BatchBuilder
-from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from ottla.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-)
-from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from ottla.wire.messages.describe_transactions import DescribeTransactionsRequest
-from ottla.wire.messages.end_txn import EndTxnRequest
-from ottla.wire.messages.init_producer_id import InitProducerIdRequest
-from ottla.wire.messages.list_transactions import ListTransactionsRequest
-from ottla.wire.messages.txn_offset_commit import (
+from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from ottla.wire.messages.write_txn_markers import (
+from ottla.wire.messages.transaction_listings import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    ListTransactionsRequest,
+    TopicRequest,
+)
+from ottla.wire.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+    EndTxnRequest,
+    InitProducerIdRequest,
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,

@@ -5,7 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.registration import known_brokers
 from ottla.broker.handlers.unregister_broker import UnregisterBroker
-from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
+from ottla.wire.messages.cluster import UnregisterBrokerRequest
 
 from .controller_world import play
 from .replica_world import ask

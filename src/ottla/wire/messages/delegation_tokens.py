@@ -1,0 +1,122 @@
+"""Create, renew, expire and list delegation tokens."""
+
+from ottla.wire.notation import Message, array, binary, int16, int32, int64, string
+
+
+class CreatableRenewers(Message):
+    """An element of `CreateDelegationTokenRequest.renewers`."""
+
+    principal_type: str = string()
+    principal_name: str = string()
+
+
+class CreateDelegationTokenRequest(Message, api_key=38, versions="1-3", flexible="2+"):
+    """CreateDelegationToken (key 38): makes a token by which clients log in as its owner (KIP-48).
+
+    Version 2 is flexible, 3 adds the owner, who may be another than the requester (KIP-373).
+    """
+
+    owner_principal_type: str | None = string("3+", nullable="3+")
+    owner_principal_name: str | None = string("3+", nullable="3+")
+    renewers: list[CreatableRenewers] = array(CreatableRenewers)
+    max_lifetime_ms: int = int64()
+
+
+class CreateDelegationTokenResponse(Message, api_key=38, versions="1-3", flexible="2+"):
+    """A CreateDelegationToken response."""
+
+    error_code: int = int16()
+    principal_type: str = string()
+    principal_name: str = string()
+    token_requester_principal_type: str = string("3+", ignorable=True)
+    token_requester_principal_name: str = string("3+", ignorable=True)
+    issue_timestamp_ms: int = int64()
+    expiry_timestamp_ms: int = int64()
+    max_timestamp_ms: int = int64()
+    token_id: str = string()
+    hmac: bytes = binary()
+    throttle_time_ms: int = int32()
+
+
+class RenewDelegationTokenRequest(Message, api_key=39, versions="1-2", flexible="2+"):
+    """RenewDelegationToken (key 39): moves the end of a token, within its lifetime (KIP-48).
+
+    Version 2 is flexible.
+    """
+
+    hmac: bytes = binary()
+    renew_period_ms: int = int64()
+
+
+class RenewDelegationTokenResponse(Message, api_key=39, versions="1-2", flexible="2+"):
+    """A RenewDelegationToken response."""
+
+    error_code: int = int16()
+    expiry_timestamp_ms: int = int64()
+    throttle_time_ms: int = int32()
+
+
+class ExpireDelegationTokenRequest(Message, api_key=40, versions="1-2", flexible="2+"):
+    """ExpireDelegationToken (key 40): ends a token after a period, or at once (KIP-48).
+
+    Version 2 is flexible.
+    """
+
+    hmac: bytes = binary()
+    expiry_time_period_ms: int = int64()
+
+
+class ExpireDelegationTokenResponse(Message, api_key=40, versions="1-2", flexible="2+"):
+    """A ExpireDelegationToken response."""
+
+    error_code: int = int16()
+    expiry_timestamp_ms: int = int64()
+    throttle_time_ms: int = int32()
+
+
+class DescribeDelegationTokenOwner(Message):
+    """An element of `DescribeDelegationTokenRequest.owners`."""
+
+    principal_type: str = string()
+    principal_name: str = string()
+
+
+class DescribeDelegationTokenRequest(Message, api_key=41, versions="1-3", flexible="2+"):
+    """DescribeDelegationToken (key 41): tokens of some owners, or all, with HMACs (KIP-48).
+
+    Version 2 is flexible, 3 adds the requester of each token (KIP-373).
+    """
+
+    owners: list[DescribeDelegationTokenOwner] | None = array(
+        DescribeDelegationTokenOwner, nullable="0+"
+    )
+
+
+class DescribedDelegationTokenRenewer(Message):
+    """An element of `DescribedDelegationToken.renewers`."""
+
+    principal_type: str = string()
+    principal_name: str = string()
+
+
+class DescribedDelegationToken(Message):
+    """An element of `DescribeDelegationTokenResponse.tokens`."""
+
+    principal_type: str = string()
+    principal_name: str = string()
+    token_requester_principal_type: str = string("3+", ignorable=True)
+    token_requester_principal_name: str = string("3+", ignorable=True)
+    issue_timestamp: int = int64()
+    expiry_timestamp: int = int64()
+    max_timestamp: int = int64()
+    token_id: str = string()
+    hmac: bytes = binary()
+    renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer)
+
+
+class DescribeDelegationTokenResponse(Message, api_key=41, versions="1-3", flexible="2+"):
+    """A DescribeDelegationToken response."""
+
+    error_code: int = int16()
+    tokens: list[DescribedDelegationToken] = array(DescribedDelegationToken)
+    throttle_time_ms: int = int32()
