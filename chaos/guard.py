@@ -19,7 +19,7 @@ from chaos.secured_metadata import dial
 from chaos.task import Ending, Task, parsed_task
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import sync
-from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.security import (
     CONFIG_VARIABLE,
     ClientSecurity,

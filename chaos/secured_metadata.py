@@ -1,9 +1,9 @@
 """Metadata of one broker over TLS and SCRAM, as `rig.metadata` has it without."""
 
 from ottla.base.errors import OttlaError
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.security import ClientSecurity
+from ottla.client.connection.view import Address
 from ottla.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

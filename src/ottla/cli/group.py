@@ -15,8 +15,7 @@ from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin
-from ottla.client.admin.groups import GroupDescription, GroupMember
-from ottla.client.admin.share_groups import SHARE
+from ottla.client.admin.groups import SHARE, GroupDescription, GroupMember
 from ottla.diagnosis.groups import (
     GroupPosition,
     ShareGroupPosition,

@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.broker.process.stored_security import StoredSecurity, stored_security
 from ottla.cli.start.several import STORE_FILE
-from ottla.client.admin.users import UserDescription
+from ottla.client.admin.credentials import UserDescription
 from ottla.security.acl import Acl, AclFilter
 
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from ottla.cli.common import options
 from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
-from ottla.client.admin.users import UserDescription
+from ottla.client.admin.credentials import UserDescription
 
 Result = TypeVar("Result")
 

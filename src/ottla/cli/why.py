@@ -20,8 +20,8 @@ from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactionStanding
 from ottla.client.admin.configs import ConfigEntry
 from ottla.client.admin.decisions import DecisionRecord, Story
+from ottla.client.admin.logs import RetentionStanding
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.admin.retention import RetentionStanding
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, verdict
 from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, first_cause, rebalances_of, story_of

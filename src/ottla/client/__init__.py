@@ -18,21 +18,23 @@ from ottla.client.admin.compaction import (
     FailedCleaning,
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
-from ottla.client.admin.decisions import DecisionRecord, Story
-from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember
-from ottla.client.admin.logs import UP_TO_END, LogDirectory, ProducerDescription
+from ottla.client.admin.credentials import TokenDescription, UserDescription
+from ottla.client.admin.decisions import DecisionRecord, RebalanceStory, Story
+from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember, SharePosition
+from ottla.client.admin.logs import (
+    UP_TO_END,
+    LogDirectory,
+    ProducerDescription,
+    RetentionStanding,
+    TimeLeft,
+)
 from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reassignment
-from ottla.client.admin.rebalances import RebalanceStory
-from ottla.client.admin.retention import RetentionStanding, TimeLeft
-from ottla.client.admin.share_groups import SharePosition
-from ottla.client.admin.tokens import TokenDescription
 from ottla.client.admin.topics import NewTopic
 from ottla.client.admin.transactions import (
     OpenTransaction,
     TransactionDescription,
     TransactionListing,
 )
-from ottla.client.admin.users import UserDescription
 from ottla.client.assignors import Assignor
 from ottla.client.assignors.subscriptions import Subscription
 from ottla.client.common.errors import (
@@ -52,12 +54,10 @@ from ottla.client.common.errors import (
     UnknownTopic,
     UnsupportedByBroker,
 )
-from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.tokens import supply_tokens
-from ottla.client.connection.view import BrokerView, PartitionView, TopicView
+from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
+from ottla.client.connection.security import supply_tokens
+from ottla.client.connection.view import Address, BrokerView, PartitionView, TopicView
 from ottla.client.consumer.consumer import Consumer
-from ottla.client.consumer.epochs import LogTruncated
 from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.client.consumer.options import ConsumerOptions
 from ottla.client.consumer.partition_state import (
@@ -66,9 +66,10 @@ from ottla.client.consumer.partition_state import (
     RawBatches,
     Records,
 )
+from ottla.client.consumer.positions import LogTruncated
 from ottla.client.producer.delivery import Delivery
+from ottla.client.producer.encoded_batch import PreparedBatch
 from ottla.client.producer.options import ProducerOptions
-from ottla.client.producer.prepared import PreparedBatch
 from ottla.client.producer.producer import Producer
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.ledger.history import StartCause

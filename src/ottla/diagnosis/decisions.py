@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.decisions import Story
+from ottla.client.admin.decisions import RebalanceStory, Story
 from ottla.client.admin.groups import GroupDescription
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.admin.rebalances import RebalanceStory
 from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
 from ottla.wire.messages.decisions import DescribedRebalance

@@ -7,8 +7,7 @@ from difflib import get_close_matches
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember
-from ottla.client.admin.share_groups import SHARE
+from ottla.client.admin.groups import SHARE, GroupDescription, GroupListing, GroupMember
 from ottla.client.consumer.offsets import LATEST
 from ottla.diagnosis.partitions import known_offsets
 from ottla.diagnosis.retention import GroupLoss, group_losses

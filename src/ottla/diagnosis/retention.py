@@ -9,7 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import span_words
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionRecord
-from ottla.client.admin.retention import RetentionStanding
+from ottla.client.admin.logs import RetentionStanding
 from ottla.client.common.errors import UnsupportedByBroker
 from ottla.client.ranges.account import CompactedBy, OffsetAccount
 from ottla.metadata.decisions import DecisionKind

@@ -7,8 +7,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
 from ottla.client.admin import Admin
-from ottla.client.admin.groups import GroupDescription
-from ottla.client.admin.share_groups import SHARE
+from ottla.client.admin.groups import SHARE, GroupDescription
 from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.groups import described_group

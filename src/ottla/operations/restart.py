@@ -11,7 +11,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import broker_process, process_name
 from ottla.client.admin import Admin
 from ottla.client.common.errors import ClientError
-from ottla.client.connection.addresses import Address
+from ottla.client.connection.view import Address
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENING = "0A"

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.security import security_of
+from ottla.client.connection.view import Address
 from ottla.operations.certificates import issue, load_authority, make_development_files
 from tests.integration.broker.broker_client import running, until
 from tests.integration.broker.old_certificates import AUTHORITY, CLIENT

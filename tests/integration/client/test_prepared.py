@@ -11,7 +11,7 @@ from ottla.client import (
     Producer,
     sync,
 )
-from ottla.client.producer.prepared import prepared
+from ottla.client.producer.encoded_batch import prepared
 from ottla.record.builder import BatchBuilder
 from ottla.record.compression import Compression
 from tests.integration.client.conftest import unique

@@ -14,7 +14,7 @@ from rig.probe import free_port
 
 from ottla.base.errors import OttlaError
 from ottla.client import PreparedBatch, TopicPartition, sync
-from ottla.client.producer.prepared import prepared
+from ottla.client.producer.encoded_batch import prepared
 from ottla.lake.edges.sink_commit import Series, commit_portion
 from ottla.record.builder import BatchBuilder
 from tests.system.lake.test_sink import committed

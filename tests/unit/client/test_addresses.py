@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.client.common.errors import ClientError
-from ottla.client.connection.addresses import Address, parse_bootstrap
+from ottla.client.connection.view import Address, parse_bootstrap
 
 
 @pytest.mark.parametrize(

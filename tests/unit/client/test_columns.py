@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.client.common.errors import ClientError
-from ottla.client.producer.columns import rows
+from ottla.client.producer.router import rows
 
 
 def test_text_columns_are_utf8_and_nulls_stay() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.cli.acl import resource_of
-from ottla.client.common.denied import LoginName, Needs, with_login
-from ottla.client.common.errors import refused, unknown_topic
+from ottla.client.common.errors import LoginName, Needs, refused, unknown_topic, with_login
 from ottla.client.connection.security import read_config, refusal_named, security_by, security_of
 
 NEEDED = [

@@ -8,11 +8,10 @@ from rig.issuer import AUDIENCE, Issuer
 from ottla.base.errors import ErrorCode
 from ottla.broker.login.login import Login
 from ottla.client.common.errors import BrokerRefused, ClientError, ConnectionFailed
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.connection import connect
-from ottla.client.connection.security import ClientSecurity, security_of
-from ottla.client.connection.tokens import supply_tokens
+from ottla.client.connection.security import ClientSecurity, security_of, supply_tokens
+from ottla.client.connection.view import Address
 from ottla.security.sasl.bearer import Token
 from ottla.security.sasl.client import SaslIdentity
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse

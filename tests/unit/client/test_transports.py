@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.blocking import BlockingConnection
-from ottla.client.connection.connection import Connection
-from ottla.client.connection.versions import AgreedVersions
+from ottla.client.connection.blocking_connection import BlockingConnection
+from ottla.client.connection.connection import AgreedVersions, Connection
+from ottla.client.connection.view import Address
 from ottla.network.peer import PeerConnection
 from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.api import ApiKey

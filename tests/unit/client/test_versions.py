@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.client.common.errors import UnsupportedByBroker
-from ottla.client.connection.versions import AgreedVersions, version_for
+from ottla.client.connection.connection import AgreedVersions, version_for
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.api_versions import ApiVersion
 from ottla.wire.messages.fetch import FetchRequest

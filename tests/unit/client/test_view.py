@@ -1,8 +1,7 @@
 """What a client knows of its cluster, answer by answer."""
 
 from ottla.base.errors import ErrorCode
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.view import NO_LEADER, ClusterView, merged
+from ottla.client.connection.view import NO_LEADER, Address, ClusterView, merged
 from ottla.wire.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,

@@ -1,6 +1,6 @@
 """Which records of fetched batches a reader sees (KIP-98)."""
 
-from ottla.client.consumer.visibility import Chunk
+from ottla.client.consumer.fetcher import Chunk
 from ottla.record.builder import build_batch
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.wire.messages.fetch import AbortedTransaction

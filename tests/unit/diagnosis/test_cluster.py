@@ -3,8 +3,7 @@
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.view import NO_LEADER, BrokerView
+from ottla.client.connection.view import NO_LEADER, Address, BrokerView
 from ottla.diagnosis.cluster import BrokerLoad, broker_loads, live_controller
 
 

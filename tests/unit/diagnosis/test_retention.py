@@ -1,7 +1,7 @@
 """What groups lose by retention, and when."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.retention import RetentionStanding, TimeLeft
+from ottla.client.admin.logs import RetentionStanding, TimeLeft
 from ottla.diagnosis.retention import GroupLoss, ReaderStanding, in_words, loss_of, readers_of
 
 HOUR_MS = 3_600_000

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.settings.properties import parse_properties
-from ottla.client.admin.tokens import TokenDescription
+from ottla.client.admin.credentials import TokenDescription
 from ottla.operations.secure.login import settings_with_token
 from ottla.security.principal import Principal
 from ottla.security.sasl.client import identity_of

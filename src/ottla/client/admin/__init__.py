@@ -4,22 +4,18 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self, TypedDict, Unpack
 
-from ottla.client.admin.acls import AccessRules
+from ottla.client.admin.access import AccessRules, Quotas
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.cluster import Brokers
 from ottla.client.admin.compaction import Compaction
 from ottla.client.admin.configs import Configs
-from ottla.client.admin.decisions import Decisions
-from ottla.client.admin.groups import Groups
+from ottla.client.admin.credentials import Tokens, Users
+from ottla.client.admin.decisions import Decisions, Rebalances
+from ottla.client.admin.groups import Groups, ShareGroups
 from ottla.client.admin.logs import Logs
 from ottla.client.admin.partitions import Partitions
-from ottla.client.admin.quotas import Quotas
-from ottla.client.admin.rebalances import Rebalances
-from ottla.client.admin.share_groups import ShareGroups
-from ottla.client.admin.tokens import Tokens
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
-from ottla.client.admin.users import Users
 from ottla.client.common.arguments import checked_options
 from ottla.client.common.call_check import checks
 from ottla.client.common.other_names import OtherNames

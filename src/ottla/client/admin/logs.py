@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.admin.retention import RetentionStanding, standing
 from ottla.client.common.arguments import Partitions, partition_list
 from ottla.client.common.call_check import checks_calls
-from ottla.client.common.denied import Needs
-from ottla.client.common.errors import BrokerRefused, check, code_of
+from ottla.client.common.errors import BrokerRefused, Needs, check, code_of
 from ottla.client.consumer.offsets import (
     LATEST,
     READ_COMMITTED,
@@ -45,6 +43,69 @@ from ottla.wire.messages.transaction_listings import (
     DescribeProducersResponse,
     TopicRequest,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """The least time that the record at `offset` stays, and the setting that limits it.
+
+    `left_ms` None: no setting deletes it, or nothing is written there yet; 0: it may be deleted at
+    any time.
+    """
+
+    offset: int
+    left_ms: int | None
+    setting: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStanding:
+    """A partition's retention, from its leader. Sizes in bytes, times in ms, -1 for no limit.
+
+    `readers` are the groups that delay deletion, with their committed offsets (-1: none or
+    unknown); `held_bytes` are kept only for them, since `held_since_ms` (-1: no bytes are).
+    """
+
+    name: TopicPartition
+    broker_id: int
+    log_start_offset: int
+    log_end_offset: int
+    size_bytes: int
+    bytes_per_second: float
+    cleanup_policy: str
+    retention_ms: int
+    retention_bytes: int
+    hold_max_bytes: int
+    hold_max_ms: int
+    times_left: tuple[TimeLeft, ...]
+    readers: Mapping[str, int]
+    held_bytes: int
+    held_since_ms: int
+
+
+def standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
+    """Convert a leader's answer to a value."""
+    return RetentionStanding(
+        name,
+        answer.broker_id,
+        answer.log_start_offset,
+        answer.log_end_offset,
+        answer.size_bytes,
+        answer.bytes_per_second,
+        answer.cleanup_policy,
+        answer.retention_ms,
+        answer.retention_bytes,
+        answer.hold_max_bytes,
+        answer.hold_max_ms,
+        tuple(
+            TimeLeft(one.offset, None if one.left_ms < 0 else one.left_ms, one.setting)
+            for one in answer.deadlines
+        ),
+        {one.group_id: one.committed for one in answer.readers},
+        answer.held_bytes,
+        answer.held_since_ms,
+    )
+
 
 # As the offset of `delete_records`: everything below the high watermark.
 UP_TO_END = -1

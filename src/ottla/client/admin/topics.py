@@ -8,8 +8,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import Configs, plain
 from ottla.client.common.arguments import Names, name_list
 from ottla.client.common.call_check import checks_calls
-from ottla.client.common.denied import Needs
-from ottla.client.common.errors import ClientError, check, refused, unknown_topic
+from ottla.client.common.errors import ClientError, Needs, check, refused, unknown_topic
 from ottla.client.connection.view import ClusterView, TopicView, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

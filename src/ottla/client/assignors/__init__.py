@@ -4,10 +4,8 @@
 """
 
 from ottla.base.errors import ErrorCode
-from ottla.client.assignors.cooperative import CooperativeStickyAssignor
-from ottla.client.assignors.range import RangeAssignor
-from ottla.client.assignors.round_robin import RoundRobinAssignor
-from ottla.client.assignors.sticky import StickyAssignor
+from ottla.client.assignors.range import RangeAssignor, RoundRobinAssignor
+from ottla.client.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from ottla.client.assignors.subscriptions import Assignor
 from ottla.client.common.errors import ClientError
 

@@ -1,4 +1,4 @@
-"""Range: splits each topic into as many runs of consecutive partitions as it has members."""
+"""Range and round robin: assignors that keep no state."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,4 +33,30 @@ class RangeAssignor:
                     TopicPartition(topic, number) for number in range(start, stop)
                 ]
                 start = stop
+        return assignment
+
+
+class RoundRobinAssignor:
+    """Assigns each partition to the next member that subscribes to its topic."""
+
+    name = "roundrobin"
+    is_cooperative = False
+
+    def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
+        del owned, generation
+        return None
+
+    def assign(
+        self, partition_counts: Mapping[str, int], members: Mapping[str, Subscription]
+    ) -> Assignment:
+        assignment: Assignment = {member_id: [] for member_id in members}
+        ordered = sorted(members.items(), key=member_order)
+        wanted = {topic for member in members.values() for topic in member.topics}
+        turn = 0
+        for topic in sorted(wanted & partition_counts.keys()):
+            for number in range(partition_counts[topic]):
+                while topic not in ordered[turn % len(ordered)][1].topics:
+                    turn += 1
+                assignment[ordered[turn % len(ordered)][0]].append(TopicPartition(topic, number))
+                turn += 1
         return assignment

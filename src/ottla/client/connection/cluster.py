@@ -9,23 +9,29 @@ from ottla.base.chance import new_random
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.common.arguments import name_list
-from ottla.client.common.denied import Needs
 from ottla.client.common.errors import (
     ClientError,
     Closed,
     ConnectionFailed,
+    Needs,
     RequestTimedOut,
     UnknownTopic,
     check,
     refused,
     unknown_topic,
 )
-from ottla.client.connection.addresses import Address, parse_bootstrap
-from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.attempts import Backoff, FirstContact
 from ottla.client.connection.connection import Connection, connect
-from ottla.client.connection.first_contact import FirstContact
 from ottla.client.connection.security import ClientSecurity, default_security
-from ottla.client.connection.view import NO_LEADER, ClusterView, PartitionView, TopicView, merged
+from ottla.client.connection.view import (
+    NO_LEADER,
+    Address,
+    ClusterView,
+    PartitionView,
+    TopicView,
+    merged,
+    parse_bootstrap,
+)
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.metadata import (

@@ -3,22 +3,21 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition, by_topic
-from ottla.client.common.denied import Needs
 from ottla.client.common.errors import (
     BrokerRefused,
     CommitFailed,
     ConnectionFailed,
+    Needs,
     RequestTimedOut,
     check,
     code_of,
     refused,
     remedy_for,
 )
-from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.client.connection.cluster import GROUP, TRANSACTIONAL_ID, Cluster
 from ottla.client.connection.connection import Connection
 from ottla.wire.api import ApiKey
@@ -34,6 +33,24 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchResponse,
 )
 from ottla.wire.notation import Message
+
+
+class GroupMetadata(NamedTuple):
+    """A group and one of its members; with only the group's name, brokers check no member."""
+
+    group_id: str
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed position: the next offset to read, and a note of the committer."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = -1
+
 
 Response = TypeVar("Response")
 

@@ -20,13 +20,11 @@ from ottla.client.common.arguments import (
 )
 from ottla.client.common.call_check import Mistake, checks, checks_awaited
 from ottla.client.common.errors import ClientError, Closed
-from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
-from ottla.client.connection.coordinator import Coordinator
+from ottla.client.connection.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.view import PartitionView
-from ottla.client.consumer.cursor import Cursor
-from ottla.client.consumer.fetcher import Fetched, Fetcher
+from ottla.client.consumer.fetcher import Cursor, Fetched, Fetcher
 from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
 from ottla.client.consumer.options import (
     DEFAULTS,
@@ -43,8 +41,7 @@ from ottla.client.consumer.partition_state import (
     Records,
     consumed,
 )
-from ottla.client.consumer.session import GroupSession
-from ottla.client.consumer.whole_topics import WholeTopics
+from ottla.client.consumer.subscription import GroupSession, WholeTopics
 from ottla.record.codec import Record
 
 # More records than a batch can hold.

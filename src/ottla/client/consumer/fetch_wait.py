@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 
 from ottla.base.errors import OttlaError
-from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import Cluster
 from ottla.client.consumer.partition_state import PartitionState
 

@@ -6,29 +6,81 @@ fetched on a second connection. Answers are kept as bytes until they are consume
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.common.denied import Needs
-from ottla.client.common.errors import OffsetOutOfRange, code_of, refused
+from ottla.client.common.errors import Needs, OffsetOutOfRange, code_of, refused
 from ottla.client.common.placed import placed
-from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import Cluster
 from ottla.client.consumer.fetch_wait import Waiting
-from ottla.client.consumer.partition_state import NO_OFFSET, PartitionState
+from ottla.client.consumer.partition_state import NO_OFFSET, PartitionState, RawBatches
 from ottla.client.consumer.positions import Positions
-from ottla.client.consumer.visibility import Chunk
+from ottla.record.aborted import AbortedTransactions
 from ottla.record.codec import Record
-from ottla.record.reader import CorruptBatch
+from ottla.record.reader import CorruptBatch, batches, records
 from ottla.wire.messages.fetch import (
+    AbortedTransaction,
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
     PartitionData,
 )
+
+
+class Chunk:
+    """One partition's part of a fetch answer, decoded batch by batch as it is consumed.
+
+    With `aborted` not None (read_committed), batches of aborted transactions are left out.
+    Control batches are never shown.
+    """
+
+    __slots__ = ("_aborted", "_batches", "_check_crc", "buffer", "next_offset")
+
+    def __init__(
+        self,
+        buffer: memoryview,
+        aborted: Sequence[AbortedTransaction] | None,
+        *,
+        check_crc: bool,
+    ) -> None:
+        self.buffer = buffer
+        self._batches = batches(buffer)
+        self._check_crc = check_crc
+        self._aborted: AbortedTransactions | None = None
+        if aborted is not None:
+            self._aborted = AbortedTransactions()
+            self._aborted.learn((entry.producer_id, entry.first_offset) for entry in aborted)
+        # The offset after the last examined batch.
+        self.next_offset = -1
+
+    def take(self, from_offset: int) -> list[Record] | None:
+        """Return records of the next batch at or after `from_offset`; None at the end of the chunk.
+
+        An empty list is a batch without visible records. Raises CorruptBatch.
+        """
+        entry = next(self._batches, None)
+        if entry is None:
+            return None
+        position, header = entry
+        self.next_offset = header.last_offset + 1
+        aborted = self._aborted
+        if header.is_control:
+            if aborted is not None:
+                aborted.on_control_batch(self.buffer, position, header, check_crc=self._check_crc)
+            return []
+        if aborted is not None and aborted.is_aborted(header):
+            return []
+        if header.last_offset < from_offset:
+            return []
+        found = records(self.buffer, position, header, check_crc=self._check_crc)
+        if header.base_offset < from_offset:
+            return [record for record in found if record.offset >= from_offset]
+        return found
+
 
 _LANES = ("fetch", "fetch-2")
 
@@ -317,3 +369,63 @@ class Fetcher:
     async def close(self) -> None:
         """Stop fetching."""
         await self._waiting.close()
+
+
+class Cursor:
+    """The reading end of a `Fetcher`. Belongs to one consumer."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+
+    def take(self, limit: int) -> tuple[Fetched, list[Record]] | None:
+        """Return up to `limit` (> 0) records of one batch, None if nothing is available.
+
+        The partition's position is then the offset after the last of them. Raises CorruptBatch,
+        again and again until the consumer seeks past the damage.
+        """
+        while True:
+            fetched = self._fetcher.take()
+            if fetched is None:
+                return None
+            state = fetched.state
+            found: list[Record] | None = fetched.rest
+            if not found:
+                try:
+                    found = fetched.chunk.take(state.position)
+                except OttlaError:
+                    state.seek(state.position)
+                    raise
+            if found is None:
+                self._finish(fetched)
+                continue
+            self._fetcher.give_back(fetched)
+            if not found:
+                state.position = max(state.position, fetched.chunk.next_offset)
+                continue
+            if len(found) > limit:
+                found, fetched.rest = found[:limit], found[limit:]
+                state.position = found[-1].offset + 1
+            else:
+                fetched.rest = []
+                state.position = fetched.chunk.next_offset
+            return fetched, found
+
+    def take_raw(self) -> RawBatches | None:
+        """Return the next answer unchanged, None if nothing is available."""
+        fetched = self._fetcher.take()
+        if fetched is None:
+            return None
+        state = fetched.state
+        state.position = fetched.next_offset
+        self._finish(fetched)
+        return RawBatches(
+            state.topic,
+            state.partition,
+            fetched.chunk.buffer,
+            state.high_watermark,
+            state.log_start_offset,
+        )
+
+    def _finish(self, fetched: Fetched) -> None:
+        self._fetcher.finish(fetched)
+        self._fetcher.pump()

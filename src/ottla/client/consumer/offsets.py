@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.common.denied import Needs
 from ottla.client.common.errors import (
     ClientError,
     ConnectionFailed,
+    Needs,
     RequestTimedOut,
     code_of,
     refused,

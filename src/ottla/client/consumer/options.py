@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors import Assignor, assignor_named
 from ottla.client.common.errors import ClientError
-from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.consumer.fetcher import FetchOptions

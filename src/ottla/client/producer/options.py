@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, TypedDict
 
 from ottla.base.errors import ErrorCode
 from ottla.client.common.errors import ClientError
-from ottla.client.connection.backoff import Backoff
+from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.producer.partitioner import Partitioner

@@ -15,8 +15,8 @@ from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import PartitionView
 from ottla.client.producer.accumulator import Accumulator, serializing
-from ottla.client.producer.columns import Column
 from ottla.client.producer.delivery import Delivery
+from ottla.client.producer.encoded_batch import PreparedBatch, to_queue
 from ottla.client.producer.options import (
     DEFAULTS,
     ProducerOptions,
@@ -24,10 +24,9 @@ from ottla.client.producer.options import (
     is_idempotent,
     sender_options,
 )
-from ottla.client.producer.prepared import PreparedBatch, to_queue
 from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQueues
-from ottla.client.producer.router import Router
+from ottla.client.producer.router import Column, Router
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_state import Transactions
 from ottla.client.producer.transactions import Transactional, new_transactions

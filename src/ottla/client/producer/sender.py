@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.common.denied import Needs
-from ottla.client.common.errors import DeliveryFailed, code_of, remedy_for
-from ottla.client.connection.backoff import Backoff
+from ottla.client.common.errors import DeliveryFailed, Needs, code_of, remedy_for
+from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.connection import Connection
 from ottla.client.connection.view import NO_LEADER

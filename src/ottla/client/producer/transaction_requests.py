@@ -6,20 +6,25 @@ from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition, by_topic
-from ottla.client.common.denied import Needs
 from ottla.client.common.errors import (
     ClientError,
     CommitFailed,
     ConnectionFailed,
+    Needs,
     ProducerFenced,
     RequestTimedOut,
     TransactionFailed,
     code_of,
     refused,
 )
-from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.cluster import TRANSACTIONAL_ID, Cluster
-from ottla.client.connection.coordinator import LOST, MOVED, Coordinator
+from ottla.client.connection.coordinator import (
+    LOST,
+    MOVED,
+    Coordinator,
+    GroupMetadata,
+    OffsetAndMetadata,
+)
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,

@@ -16,8 +16,8 @@ from ottla.client.common.errors import (
     ProducerFenced,
     TransactionFailed,
 )
-from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.producer.queues import PartitionQueue
 from ottla.client.producer.transaction_requests import FENCED, Identity, TransactionRequests
 

@@ -7,8 +7,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.common.call_check import checks_awaited
 from ottla.client.common.errors import ClientError
-from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.sender import Sender

@@ -15,9 +15,9 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.common.denied import Needs
 from ottla.client.common.errors import (
     ConnectionFailed,
+    Needs,
     OffsetOutOfRange,
     RequestTimedOut,
     TopicMadeAnew,
@@ -27,11 +27,17 @@ from ottla.client.common.errors import (
     unknown_topic,
 )
 from ottla.client.common.placed import placed
-from ottla.client.connection.addresses import Address, parse_bootstrap
-from ottla.client.connection.backoff import Backoff
-from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.attempts import Backoff
+from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.security import ClientConfig, refusal_named, security_by
-from ottla.client.connection.view import NO_LEADER, ClusterView, TopicView, merged
+from ottla.client.connection.view import (
+    NO_LEADER,
+    Address,
+    ClusterView,
+    TopicView,
+    merged,
+    parse_bootstrap,
+)
 from ottla.client.consumer.offsets import (
     EARLIEST,
     LATEST,

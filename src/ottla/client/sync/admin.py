@@ -4,11 +4,23 @@ from collections.abc import Iterable
 from typing import Self, Unpack
 
 from ottla.client.admin import Admin as AsyncAdmin
-from ottla.client.admin import AdminOptions, parts
+from ottla.client.admin import (
+    AdminOptions,
+    access,
+    cluster,
+    compaction,
+    configs,
+    credentials,
+    decisions,
+    groups,
+    logs,
+    partitions,
+    topics,
+    transactions,
+)
 from ottla.client.common.call_check import checks
 from ottla.client.common.other_names import OtherNames
-from ottla.client.sync.blocking import waits
-from ottla.client.sync.loop_thread import LoopThread
+from ottla.client.sync.loop_thread import LoopThread, waits
 
 
 class _Part:
@@ -22,139 +34,139 @@ class _Part:
 class Topics(_Part):
     """See `ottla.client.admin.topics.Topics`."""
 
-    create_all = waits(parts.Topics.create_all)
-    create = waits(parts.Topics.create)
-    all = waits(parts.Topics.all)
-    list = waits(parts.Topics.list)
-    describe = waits(parts.Topics.describe)
-    describe_all = waits(parts.Topics.describe_all)
-    alter = waits(parts.Topics.alter)
-    grow = waits(parts.Topics.grow)
-    delete = waits(parts.Topics.delete)
+    create_all = waits(topics.Topics.create_all)
+    create = waits(topics.Topics.create)
+    all = waits(topics.Topics.all)
+    list = waits(topics.Topics.list)
+    describe = waits(topics.Topics.describe)
+    describe_all = waits(topics.Topics.describe_all)
+    alter = waits(topics.Topics.alter)
+    grow = waits(topics.Topics.grow)
+    delete = waits(topics.Topics.delete)
 
 
 class Partitions(_Part):
     """See `ottla.client.admin.partitions.Partitions`."""
 
-    standings = waits(parts.Partitions.standings)
-    min_isr = waits(parts.Partitions.min_isr)
-    elect_leaders = waits(parts.Partitions.elect_leaders)
-    reassign = waits(parts.Partitions.reassign)
-    reassignments = waits(parts.Partitions.reassignments)
+    standings = waits(partitions.Partitions.standings)
+    min_isr = waits(partitions.Partitions.min_isr)
+    elect_leaders = waits(partitions.Partitions.elect_leaders)
+    reassign = waits(partitions.Partitions.reassign)
+    reassignments = waits(partitions.Partitions.reassignments)
 
 
 class Configs(_Part):
     """See `ottla.client.admin.configs.Configs`."""
 
-    describe = waits(parts.Configs.describe)
-    alter = waits(parts.Configs.alter)
+    describe = waits(configs.Configs.describe)
+    alter = waits(configs.Configs.alter)
 
 
 class Groups(_Part):
     """See `ottla.client.admin.groups.Groups`."""
 
-    all = waits(parts.Groups.all)
-    list = waits(parts.Groups.list)
-    describe = waits(parts.Groups.describe)
-    describe_all = waits(parts.Groups.describe_all)
-    delete = waits(parts.Groups.delete)
-    remove_members = waits(parts.Groups.remove_members)
-    offsets = waits(parts.Groups.offsets)
-    set_offsets = waits(parts.Groups.set_offsets)
-    delete_offsets = waits(parts.Groups.delete_offsets)
+    all = waits(groups.Groups.all)
+    list = waits(groups.Groups.list)
+    describe = waits(groups.Groups.describe)
+    describe_all = waits(groups.Groups.describe_all)
+    delete = waits(groups.Groups.delete)
+    remove_members = waits(groups.Groups.remove_members)
+    offsets = waits(groups.Groups.offsets)
+    set_offsets = waits(groups.Groups.set_offsets)
+    delete_offsets = waits(groups.Groups.delete_offsets)
 
 
 class ShareGroups(_Part):
-    """See `ottla.client.admin.share_groups.ShareGroups`."""
+    """See `ottla.client.admin.groups.ShareGroups`."""
 
-    describe = waits(parts.ShareGroups.describe)
-    positions = waits(parts.ShareGroups.positions)
-    alter_positions = waits(parts.ShareGroups.alter_positions)
-    delete_positions = waits(parts.ShareGroups.delete_positions)
+    describe = waits(groups.ShareGroups.describe)
+    positions = waits(groups.ShareGroups.positions)
+    alter_positions = waits(groups.ShareGroups.alter_positions)
+    delete_positions = waits(groups.ShareGroups.delete_positions)
 
 
 class Logs(_Part):
     """See `ottla.client.admin.logs.Logs`."""
 
-    directories = waits(parts.Logs.directories)
-    offsets = waits(parts.Logs.offsets)
-    stable_offsets = waits(parts.Logs.stable_offsets)
-    delete_records = waits(parts.Logs.delete_records)
-    producers = waits(parts.Logs.producers)
-    account = waits(parts.Logs.account)
-    retention = waits(parts.Logs.retention)
+    directories = waits(logs.Logs.directories)
+    offsets = waits(logs.Logs.offsets)
+    stable_offsets = waits(logs.Logs.stable_offsets)
+    delete_records = waits(logs.Logs.delete_records)
+    producers = waits(logs.Logs.producers)
+    account = waits(logs.Logs.account)
+    retention = waits(logs.Logs.retention)
 
 
 class Transactions(_Part):
     """See `ottla.client.admin.transactions.Transactions`."""
 
-    all = waits(parts.Transactions.all)
-    describe = waits(parts.Transactions.describe)
-    open_in = waits(parts.Transactions.open_in)
-    abort_in_partition = waits(parts.Transactions.abort_in_partition)
-    abort = waits(parts.Transactions.abort)
+    all = waits(transactions.Transactions.all)
+    describe = waits(transactions.Transactions.describe)
+    open_in = waits(transactions.Transactions.open_in)
+    abort_in_partition = waits(transactions.Transactions.abort_in_partition)
+    abort = waits(transactions.Transactions.abort)
 
 
 class Quotas(_Part):
-    """See `ottla.client.admin.quotas.Quotas`."""
+    """See `ottla.client.admin.access.Quotas`."""
 
-    all = waits(parts.Quotas.all)
-    alter = waits(parts.Quotas.alter)
+    all = waits(access.Quotas.all)
+    alter = waits(access.Quotas.alter)
 
 
 class AccessRules(_Part):
-    """See `ottla.client.admin.acls.AccessRules`."""
+    """See `ottla.client.admin.access.AccessRules`."""
 
-    find = waits(parts.AccessRules.find)
-    create = waits(parts.AccessRules.create)
-    delete = waits(parts.AccessRules.delete)
+    find = waits(access.AccessRules.find)
+    create = waits(access.AccessRules.create)
+    delete = waits(access.AccessRules.delete)
 
 
 class Users(_Part):
-    """See `ottla.client.admin.users.Users`."""
+    """See `ottla.client.admin.credentials.Users`."""
 
-    find = waits(parts.Users.find)
-    set_password = waits(parts.Users.set_password)
-    remove = waits(parts.Users.remove)
-    end_sessions = waits(parts.Users.end_sessions)
+    find = waits(credentials.Users.find)
+    set_password = waits(credentials.Users.set_password)
+    remove = waits(credentials.Users.remove)
+    end_sessions = waits(credentials.Users.end_sessions)
 
 
 class Tokens(_Part):
-    """See `ottla.client.admin.tokens.Tokens`."""
+    """See `ottla.client.admin.credentials.Tokens`."""
 
-    create = waits(parts.Tokens.create)
-    find = waits(parts.Tokens.find)
-    find_one = waits(parts.Tokens.find_one)
-    renew = waits(parts.Tokens.renew)
-    expire = waits(parts.Tokens.expire)
+    create = waits(credentials.Tokens.create)
+    find = waits(credentials.Tokens.find)
+    find_one = waits(credentials.Tokens.find_one)
+    renew = waits(credentials.Tokens.renew)
+    expire = waits(credentials.Tokens.expire)
 
 
 class Brokers(_Part):
     """See `ottla.client.admin.cluster.Brokers`."""
 
-    describe = waits(parts.Brokers.describe)
-    brokers = waits(parts.Brokers.brokers)
-    remove_broker = waits(parts.Brokers.remove_broker)
+    describe = waits(cluster.Brokers.describe)
+    brokers = waits(cluster.Brokers.brokers)
+    remove_broker = waits(cluster.Brokers.remove_broker)
 
 
 class Compaction(_Part):
     """See `ottla.client.admin.compaction.Compaction`."""
 
-    of = waits(parts.Compaction.of)
-    cleaners = waits(parts.Compaction.cleaners)
-    of_topic = waits(parts.Compaction.of_topic)
+    of = waits(compaction.Compaction.of)
+    cleaners = waits(compaction.Compaction.cleaners)
+    of_topic = waits(compaction.Compaction.of_topic)
 
 
 class Decisions(_Part):
     """See `ottla.client.admin.decisions.Decisions`."""
 
-    about = waits(parts.Decisions.about)
+    about = waits(decisions.Decisions.about)
 
 
 class Rebalances(_Part):
-    """See `ottla.client.admin.rebalances.Rebalances`."""
+    """See `ottla.client.admin.decisions.Rebalances`."""
 
-    of = waits(parts.Rebalances.of)
+    of = waits(decisions.Rebalances.of)
 
 
 class Admin(OtherNames):

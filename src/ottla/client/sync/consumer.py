@@ -10,8 +10,7 @@ from ottla.client.common.other_names import OtherNames
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer.options import ConsumerOptions, Listener
 from ottla.client.consumer.partition_state import ConsumedRecord, RawBatches
-from ottla.client.sync.blocking import asks, waits
-from ottla.client.sync.loop_thread import LoopThread
+from ottla.client.sync.loop_thread import LoopThread, asks, waits
 
 
 class Consumer(OtherNames):

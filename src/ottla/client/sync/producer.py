@@ -16,8 +16,7 @@ from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import MISTAKEN, explained
 from ottla.client.producer.producer import Producer as AsyncProducer
 from ottla.client.producer.queues import Headers, TopicQueues
-from ottla.client.sync.blocking import called_as, waits
-from ottla.client.sync.loop_thread import LoopThread
+from ottla.client.sync.loop_thread import LoopThread, called_as, waits
 from ottla.record import builder
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.murmur2 import partition_of
 from ottla.client import PreparedBatch
-from ottla.client.producer.prepared import prepared
+from ottla.client.producer.encoded_batch import prepared
 from ottla.lake.rows.publish_row import Row
 from ottla.record.builder import BatchBuilder
 

@@ -20,7 +20,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
 from ottla.client.admin import Admin
-from ottla.client.common.offsets import OffsetAndMetadata
+from ottla.client.connection.coordinator import OffsetAndMetadata
 from ottla.client.producer.producer import Producer
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.opening import existing_table

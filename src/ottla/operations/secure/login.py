@@ -11,7 +11,7 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import write_private
 from ottla.base.settings import properties_text
-from ottla.client.admin.tokens import TokenDescription
+from ottla.client.admin.credentials import TokenDescription
 
 MECHANISM: Final = "SCRAM-SHA-512"
 PROTOCOL: Final = "SASL_SSL"

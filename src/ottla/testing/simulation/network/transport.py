@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ottla.testing.simulation.network.link import Link
-from ottla.testing.simulation.network.outbox import Mark, Outbox, Packet
+from ottla.testing.simulation.network.link import Link, Mark, Outbox, Packet
 from ottla.testing.simulation.virtual.loop import VirtualLoop
 from ottla.testing.simulation.virtual.process import Process
 

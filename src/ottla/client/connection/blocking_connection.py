@@ -23,10 +23,10 @@ from ottla.client.common.errors import (
     connection_refused,
     ended,
 )
-from ottla.client.connection.addresses import Address
+from ottla.client.connection.connection import AgreedVersions, version_for
 from ottla.client.connection.login import APART_S, BEGIN, ready_identity
 from ottla.client.connection.security import ClientSecurity
-from ottla.client.connection.versions import AgreedVersions, version_for
+from ottla.client.connection.view import Address
 from ottla.network.exchange import Exchange
 from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests
