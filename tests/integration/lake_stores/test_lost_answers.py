@@ -96,7 +96,7 @@ def test_a_commit_whose_answer_is_lost_counts_once(
 ) -> None:
     """As a table sees it: the load has committed, and the next one builds on it."""
     store, proxy = behind_proxy
-    table = OwnTable.create_or_open(open_store(f"{store.url}/table", getattr(store, "options", {})))
+    table = OwnTable(open_store(f"{store.url}/table", getattr(store, "options", {}))).writable()
     commit(table, 5)
     proxy.lose(deciding, 1)
     commit(table, 5)
@@ -111,7 +111,7 @@ def test_a_commit_that_lost_and_got_no_answer_says_so(
 ) -> None:
     store, proxy = behind_proxy
     options = getattr(store, "options", {})
-    table = OwnTable.create_or_open(open_store(f"{store.url}/table", options))
+    table = OwnTable(open_store(f"{store.url}/table", options)).writable()
     late = written(table, 5, "d" * 32)
     commit(open_table(f"{store.url}/table", options=options), 5)
     proxy.lose(deciding, 1)

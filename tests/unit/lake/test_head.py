@@ -66,17 +66,17 @@ class ListedBefore(LocalStore):
         found = LocalStore.names(self, folder, after)
         if folder == "_ottla/heads/" and max(found) == f"{3:020d}.json":
             for version in range(4, 9):
-                Heads(LocalStore(self.root), folder).write(version, "0" * 64)
+                Heads(LocalStore(self.root)).write(version, "0" * 64)
         return found
 
 
 def test_heads_that_commits_remove_meanwhile_are_no_error(table: OwnTable) -> None:
     """A listing names markers that are gone once they are read: newer ones are there by then."""
-    heads = Heads(ListedBefore(table.store.root), "_ottla/heads/")
+    heads = Heads(ListedBefore(table.store.root))
     assert [head.version for head in heads.all()] == [5, 6, 7, 8]
     for version in range(5, 9):
         (table.store.root / f"_ottla/heads/{version:020d}.json").unlink()
-    Heads(table.store, "_ottla/heads/").write(3, None)
+    Heads(table.store).write(3, None)
     newest = heads.newest()
     assert newest is not None
     assert newest.version == 8

@@ -16,18 +16,18 @@ MARKS_AND_DIES = """
 import os, pathlib, signal, sys
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.markers import RunningLoads
-with RunningLoads(LocalStore(pathlib.Path(sys.argv[1])), "running/").mark("a"):
+with RunningLoads(LocalStore(pathlib.Path(sys.argv[1]))).mark("a"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "running"
+    return tmp_path / "_ottla/running"
 
 
 def running(folder: Path) -> RunningLoads:
-    return RunningLoads(LocalStore(folder.parent), "running/")
+    return RunningLoads(LocalStore(folder.parent.parent))
 
 
 def test_load_runs_between_its_marks(folder: Path) -> None:
@@ -48,7 +48,9 @@ def test_failed_load_runs_no_more(folder: Path) -> None:
 
 
 def test_load_of_a_killed_process_runs_no_more(folder: Path) -> None:
-    killed = subprocess.run([sys.executable, "-c", MARKS_AND_DIES, str(folder.parent)], check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", MARKS_AND_DIES, str(folder.parent.parent)], check=False
+    )
     assert killed.returncode == -signal.SIGKILL
     assert (folder / "a").exists()
     loads = running(folder)

@@ -6,10 +6,8 @@ from ottla.lake.check.report import Verification
 from ottla.lake.model.chain import TableStanding
 from ottla.lake.model.live import left_out, letters_after, live_after
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
-from ottla.lake.tables.formats import CHECKPOINTS
 from ottla.lake.tables.markers import TableCheckpoints
-from ottla.lake.tables.sound_chain import overridden_by, without_overridden
-from ottla.lake.tables.table import Agreement, LakeTable
+from ottla.lake.tables.table import Agreement, LakeTable, overridden_by, without_overridden
 
 
 def read_chain(
@@ -50,7 +48,7 @@ def read_chain(
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
     report.skipped = left_out(manifest for manifest, _ in chain)
-    checkpoints = TableCheckpoints(table.store, CHECKPOINTS)
+    checkpoints = TableCheckpoints(table.store)
     report.problems += checkpoints.problems(standings)
     report.overridden += overridden_by(manifest for manifest, _ in chain)
     return chain, list(live.values())

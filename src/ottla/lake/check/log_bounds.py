@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.agreement import bounds_problems
 from ottla.lake.tables.file_check import NO_PARQUET
+from ottla.lake.tables.format_log import bounds_problems
 from ottla.lake.tables.statistics import read_statistics
 
 

@@ -9,8 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from ottla.lake.model import event_times as times
-from ottla.lake.model.event_times import By, folder_of, is_bucket
+from ottla.lake.model.event_times import (
+    By,
+    EventTimes,
+    contradictions,
+    folder_of,
+    is_bucket,
+    settled,
+)
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest, sums
 from ottla.lake.model.row_hash import hash_text
 from ottla.ledger.partition import PartitionLedger
@@ -213,7 +219,7 @@ class TableStanding:
     loads: str = ""
     writer_epoch: int = 0
     changelog: str = ""  # In words; empty for a table of loads.
-    events: str = ""  # In the form of `event_times.said`; empty for a table without event times.
+    events: EventTimes | None = None
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
         """Return whether the manifest of this version, with this digest, has the same totals."""
@@ -223,7 +229,7 @@ class TableStanding:
         return (
             said == (self.version, self.digest, self.topic, self.positions)
             and (epoch, _changelog_text(manifest)) == (self.writer_epoch, self.changelog)
-            and times.said(manifest.events) == self.events
+            and settled(manifest.events) == self.events
             and (manifest.total_rows, manifest.total_hash) == (self.total_rows, self.total_hash)
             and (self.loads.count(" ") + 1, last) == (self.version, _load_text(manifest))
         )
@@ -255,10 +261,10 @@ def followed_by(
         loads=f"{before.loads} {_load_text(manifest)}".lstrip(),
         writer_epoch=before.writer_epoch + (manifest.kind == "epoch"),
         changelog=before.changelog if before.positions else _changelog_text(manifest),
-        events=times.said(manifest.events),
+        events=settled(manifest.events),
     )
     problems += of_files(manifest)
-    problems += times.contradictions(before.events, manifest.events, manifest.kind, positions)
+    problems += contradictions(before.events, manifest.events, manifest.kind, positions)
     said = [
         ("version", manifest.version, after.version),
         ("digest of the manifest before", manifest.previous, before.digest),

@@ -6,10 +6,9 @@ never decreases. The table's watermark is the lowest of its partitions: all rows
 loaded. Rows that come later with an earlier event time are late.
 """
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -235,26 +234,21 @@ def moves(before: int | None, after: int | None, by: By) -> bool:
     return before is None or number_at(after, unit) > number_at(before, unit)
 
 
-def said(events: EventTimes | None) -> str:
-    """Return the event-time state for later commits, as a text that can be compared."""
-    if events is None:
-        return ""
-    known = asdict(replace(events, late={}))
-    for name in ("highest", "empty_at", "watermarks"):
-        known[name] = {str(p): known[name][p] for p in sorted(known[name])}
-    return json.dumps(known)
+def settled(events: EventTimes | None) -> EventTimes | None:
+    """Return the event-time state that later commits build on."""
+    return replace(events, late={}) if events else None
 
 
 def contradictions(
-    before: str, events: EventTimes | None, kind: str, partitions: Mapping[int, int]
+    before: EventTimes | None, events: EventTimes | None, kind: str, partitions: Mapping[int, int]
 ) -> list[str]:
-    """Return contradictions between a commit's event times and the state `before` (`said`)."""
+    """Return contradictions between a commit's event times and the state `before` it."""
     if kind != "load":
-        changed = said(events) != before
+        changed = settled(events) != before
         return ["it changes the table's event times, which only loads do"] if changed else []
     if events is None:
         return ["it has no event times, and the commit before has"] if before else []
-    known = _from(json.loads(before)) if before else EventTimes(events.column, events.by)
+    known = before or EventTimes(events.column, events.by)
     problems = []
     if (known.column, known.by) != (events.column, events.by):
         problems.append(
@@ -267,20 +261,3 @@ def contradictions(
     if _with_watermarks(events, known, partitions) != events:
         problems.append("its watermarks do not follow from its event times")
     return problems
-
-
-def _from(content: dict[str, Any]) -> EventTimes:
-    for name in ("highest", "empty_at", "watermarks", "late"):
-        content[name] = {int(p): int(time) for p, time in content.get(name, {}).items()}
-    return EventTimes(**content)
-
-
-def from_json(content: Mapping[str, Any] | None) -> EventTimes | None:
-    """Parse event times of a manifest. Raises ValueError, TypeError or KeyError."""
-    if content is None:
-        return None
-    found = _from(dict(content))
-    column_name(found.by)
-    if found.by not in get_args(By) or found.late_rows not in LATE_ROWS:
-        raise ValueError(f"event times by {found.by!r}, late rows {found.late_rows!r}")
-    return found

@@ -16,16 +16,27 @@ commits so far. All of that can also be derived from the ledgers and files; `cha
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cache, partial
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Required,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model import event_times as times
-from ottla.lake.model.event_times import EventTimes
+from ottla.lake.model.event_times import EventTimes, settled
 from ottla.lake.model.row_hash import MODULUS, hash_text
-from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 FORMAT = 3
 _FORMAT_LINE = re.compile(rb'\{\n "format": (\d+),\n')
@@ -66,21 +77,15 @@ def _with_digest(content: bytes, digest: bytes) -> bytes:
     return content[:_OPENING_SIZE] + digest + content[_OPENING_SIZE + len(digest) :]
 
 
+T = TypeVar("T")
+
 Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
 # Kinds of commits that advance the positions.
 MOVES_POSITIONS = frozenset({"load", "changelog"})
 Keeps = Literal["latest", "history"]
 
-_WORDS = {"kind": get_args(Kind), "keeps": get_args(Keeps)}
-_FILES = (
-    "files",
-    "removed",
-    "dead_letters",
-    "hidden",
-    "removed_hidden",
-    "removed_dead_letters",
-)
-_HASH = re.compile(r"[0-9a-f]{32}")
+# A hash of rows in a manifest.
+Hash = Annotated[str, re.compile(r"[0-9a-f]{32}")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class DataFile:
     end: int
     rows: int
     size_bytes: int
-    hash: str
+    hash: Hash
     sha256: str  # The digest of the file's bytes.
     # True for a file of a history whose values have all ended, so that its rows never change again.
     closed: bool = False
@@ -149,9 +154,9 @@ class Manifest:
     ledgers: tuple[PartitionLedger, ...]
     positions: Mapping[int, int]
     rows: int
-    hash: str
+    hash: Hash
     total_rows: int
-    total_hash: str
+    total_hash: Hash
     # Offset ranges that could not be read and were left out, in order. They add up to the ledgers'
     # count of unreadable offsets.
     skipped: tuple[Unreadable, ...] = ()
@@ -185,43 +190,33 @@ class Manifest:
         return sum(abs(ledger.unexplained) for ledger in self.ledgers)
 
 
-T = TypeVar(
-    "T",
-    Changelog,
-    DataFile,
-    Manifest,
-    PartitionLedger,
-    SchemaChange,
-    TableSchema,
-    LedgerTotals,
-    Unreadable,
-)
+class CommitFields(TypedDict, total=False):
+    """The fields of a manifest that do not follow from the previous one; see `Manifest`."""
+
+    load_id: Required[str]
+    topic: Required[str]
+    topic_id: Required[str | None]
+    cluster_id: Required[str | None]
+    created_ms: Required[int]
+    files: Required[Sequence[DataFile]]
+    ledgers: Required[Sequence[PartitionLedger]]
+    skipped: Sequence[Unreadable]
+    accepted_loss: Mapping[int, int]
+    kind: Kind
+    removed: Sequence[DataFile]
+    overridden: Sequence[str]
+    table_schema: TableSchema | None
+    schema_changes: Sequence[SchemaChange]
+    dead_letters: Sequence[DataFile]
+    changelog: Changelog | None
+    hidden: Sequence[DataFile]
+    removed_hidden: Sequence[DataFile]
+    events: EventTimes | None
+    removed_dead_letters: Sequence[DataFile]
 
 
 def next_manifest(
-    before: Manifest | None,
-    before_digest: str | None,
-    *,
-    load_id: str,
-    topic: str,
-    topic_id: str | None,
-    cluster_id: str | None,
-    created_ms: int,
-    files: Sequence[DataFile],
-    ledgers: Sequence[PartitionLedger],
-    skipped: Sequence[Unreadable] = (),
-    accepted_loss: Mapping[int, int] | None = None,
-    kind: Kind = "load",
-    removed: Sequence[DataFile] = (),
-    overridden: Sequence[str] = (),
-    table_schema: TableSchema | None = None,
-    schema_changes: Sequence[SchemaChange] = (),
-    dead_letters: Sequence[DataFile] = (),
-    changelog: Changelog | None = None,
-    hidden: Sequence[DataFile] = (),
-    removed_hidden: Sequence[DataFile] = (),
-    events: EventTimes | None = None,
-    removed_dead_letters: Sequence[DataFile] = (),
+    before: Manifest | None, before_digest: str | None, **fields: Unpack[CommitFields]
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first), with sums and positions derived.
 
@@ -231,55 +226,38 @@ def next_manifest(
     the value of the previous manifest stays. An `epoch` adds 1 to the writer epoch; other kinds
     keep it.
     """
+    kind, ledgers = fields.get("kind", "load"), fields["ledgers"]
     positions = dict(before.positions) if before else {}
-    if kind in MOVES_POSITIONS:
-        for ledger in ledgers:
-            at = positions.get(ledger.partition, ledger.start)
-            assert ledger.start == at, "ranges must touch"
-            positions[ledger.partition] = ledger.end
-    rows, hashed = sums(files)
+    for ledger in ledgers if kind in MOVES_POSITIONS else ():
+        at = positions.get(ledger.partition, ledger.start)
+        assert ledger.start == at, "ranges must touch"
+        positions[ledger.partition] = ledger.end
+    rows, hashed = sums(fields["files"])
     if kind in ("load", "replacement"):
         assert rows == sum(ledger.loaded for ledger in ledgers), "files and ledgers must agree"
-    left_out = sum(one.end - one.start for one in skipped)
+    left_out = sum(one.end - one.start for one in fields.get("skipped", ()))
     assert left_out == sum(ledger.unreadable for ledger in ledgers), "each skip has its offsets"
-    gone_rows, gone_hash = sums(removed)
-    total = (int(before.total_hash, 16) if before else 0) + hashed - gone_hash
+    gone_rows, gone_hash = sums(fields.get("removed", ()))
     epoch = before.writer_epoch if before else 0
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    given |= {
+        "table_schema": fields.get("table_schema") or (before.table_schema if before else None),
+        "changelog": fields.get("changelog") or (before.changelog if before else None),
+        "events": fields.get("events") or (settled(before.events) if before else None),
+    }
     return Manifest(
         version=before.version + 1 if before else 1,
-        load_id=load_id,
-        topic=topic,
-        topic_id=topic_id,
-        cluster_id=cluster_id,
-        created_ms=created_ms,
         previous=before_digest,
-        files=tuple(files),
-        ledgers=tuple(ledgers),
-        positions=positions,
+        positions=dict(sorted(positions.items())),
         rows=rows,
         hash=hash_text(hashed),
         total_rows=(before.total_rows if before else 0) + rows - gone_rows,
-        total_hash=hash_text(total),
-        skipped=tuple(skipped),
-        accepted_loss=dict(accepted_loss or {}),
-        kind=kind,
-        removed=tuple(removed),
+        total_hash=hash_text((int(before.total_hash, 16) if before else 0) + hashed - gone_hash),
         writer_epoch=epoch + 1 if kind == "epoch" else epoch,
-        overridden=tuple(overridden),
-        table_schema=table_schema or (before.table_schema if before else None),
-        schema_changes=tuple(schema_changes),
-        dead_letters=tuple(dead_letters),
-        changelog=changelog or (before.changelog if before else None),
-        hidden=tuple(hidden),
-        removed_hidden=tuple(removed_hidden),
-        events=events or _events_after(before),
-        removed_dead_letters=tuple(removed_dead_letters),
+        **given,
     )
-
-
-def _events_after(before: Manifest | None) -> EventTimes | None:
-    """Return the event times of the previous commit, for a commit that adds no rows of its own."""
-    return replace(before.events, late={}) if before and before.events else None
 
 
 def sums(files: Sequence[DataFile]) -> tuple[int, int]:
@@ -290,23 +268,7 @@ def sums(files: Sequence[DataFile]) -> tuple[int, int]:
 
 def to_bytes(manifest: Manifest) -> bytes:
     """Return the manifest in the form in which it is stored."""
-    content = asdict(manifest)
-    for name in ("positions", "accepted_loss"):
-        content[name] = _by_text(content[name])
-    for change in content["schema_changes"]:
-        change["offsets"] = _by_text(change["offsets"])
-    if manifest.events is not None:
-        for name in ("highest", "empty_at", "watermarks", "late"):
-            content["events"][name] = _by_text(content["events"][name])
-    return seal(content)
-
-
-def _by_text(numbers: Mapping[int, int]) -> dict[str, int]:
-    return {str(partition): number for partition, number in sorted(numbers.items())}
-
-
-def _by_number(numbers: Mapping[str, int]) -> dict[int, int]:
-    return {int(partition): int(number) for partition, number in numbers.items()}
+    return seal(asdict(manifest))
 
 
 def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
@@ -316,52 +278,61 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
     """
     try:
         found, digest = unseal(content)
-        for key in _FILES:
-            found[key] = tuple(_typed(DataFile(**file)) for file in found.get(key, ()))
-        found["ledgers"] = tuple(_ledger(ledger) for ledger in found["ledgers"])
-        found["skipped"] = tuple(_typed(Unreadable(**one)) for one in found["skipped"])
-        for key in ("positions", "accepted_loss"):
-            found[key] = _by_number(found[key])
-        found["overridden"] = tuple(map(str, found.get("overridden", ())))
-        found["table_schema"] = _schema(found.get("table_schema"))
-        found["schema_changes"] = tuple(map(_change, found.get("schema_changes", ())))
-        if found.get("changelog") is not None:
-            found["changelog"] = _typed(Changelog(**found["changelog"]))
-        found["events"] = times.from_json(found.get("events"))
-        return _typed(Manifest(**found)), digest
+        return from_json(Manifest, found), digest
     except SealBroken as error:
         raise _broken(name, str(error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _broken(name, f"can't be read ({error})") from error
 
 
-def _ledger(content: dict[str, Any]) -> PartitionLedger:
-    told = content.pop("told", None)
-    return _typed(PartitionLedger(**content, told=_typed(LedgerTotals(**told)) if told else None))
+def from_json(kind: type[T], content: Mapping[str, Any]) -> T:
+    """Return parsed JSON as a dataclass, whose fields have their declared types.
+
+    Raises ValueError, KeyError, TypeError or AttributeError.
+    """
+    wanted: Any = kind
+    found: T = _reader(wanted)(content)
+    return found
 
 
-def _schema(content: dict[str, Any] | None) -> TableSchema | None:
-    if content is None:
-        return None
-    columns = tuple(map(dict, content["columns"]))
-    return _typed(TableSchema(content["number"], columns, dict(content.get("decode", {}))))
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return a function that reads parsed JSON as a value of the declared type `kind`."""
+    origin, arguments, made = get_origin(kind), get_args(kind), kind
+    if kind is Any:
+        return lambda content: content
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        readers = {name: _reader(hint) for name, hint in hints.items()}
+        return lambda content: made(**{name: readers[name](one) for name, one in content.items()})
+    if origin is tuple:
+        read = _reader(arguments[0])
+        return lambda content: tuple(map(read, content))
+    if origin is Mapping:
+        key, read = arguments[0], _reader(arguments[1])
+        return lambda content: {key(name): read(one) for name, one in content.items()}
+    if origin is UnionType:  # Of a type and None.
+        read = _reader(arguments[0])
+        return lambda content: None if content is None else read(content)
+    if origin is Literal:
+        return partial(_word, arguments)
+    return partial(_matching, arguments[1]) if origin is Annotated else partial(_instance, kind)
 
 
-def _change(content: dict[str, Any]) -> SchemaChange:
-    return _typed(SchemaChange(content["what"], _by_number(content["offsets"])))
+def _word(known: Sequence[str], content: Any) -> str:
+    return known[known.index(content)]
 
 
-def _typed(parsed: T) -> T:
-    """Return the value if each of its fields has the declared type. Raises TypeError."""
-    for each in fields(parsed):
-        value = getattr(parsed, each.name)
-        if isinstance(each.type, type | UnionType) and not isinstance(value, each.type):
-            raise TypeError(f"{each.name} is {value!r}")
-        if each.name in {"hash", "total_hash"} and not _HASH.fullmatch(value):
-            raise ValueError(f"{each.name} is {value!r}")
-        if each.name in _WORDS and value not in _WORDS[each.name]:
-            raise ValueError(f"{each.name} is {value!r}")
-    return parsed
+def _matching(pattern: re.Pattern[str], content: Any) -> str:
+    if not pattern.fullmatch(content):
+        raise ValueError(f"a hash is {content!r}")
+    return str(content)
+
+
+def _instance(kind: type, content: Any) -> Any:
+    if not isinstance(content, kind):
+        raise TypeError(f"{content!r} is no {kind.__name__}")
+    return content
 
 
 def _broken(name: str, what: str) -> OttlaError:

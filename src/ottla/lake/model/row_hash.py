@@ -49,8 +49,6 @@ _MULTIPLIER = np.uint64(0xD6E8FEB86659FD93)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
 _KEYS = 4096
-# Small enough for the words and their halves to stay in a core's cache.
-_WORDS_AT_ONCE = 1 << 15
 _LOW = np.uint64(0xFFFFFFFF)
 NULL_LENGTH = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -91,44 +89,10 @@ def bytes_sums(content: npt.NDArray[np.uint8], offsets: Offsets) -> tuple[Words,
     padded = content[first : after + 8]
     if len(padded) < after + 8 - first:
         padded = np.concatenate((content[first:after], np.zeros(8, np.uint8)))
-    starts = offsets[:-1] - offsets[0]
-    longest = int(lengths.max())
-    if longest == int(lengths.min()):
-        return _equal_length_sums(padded, len(lengths), longest)
-    return _ragged_sums(padded, starts, lengths)
+    return _sums_in_numpy(padded, offsets[:-1] - offsets[0], lengths)
 
 
-def _equal_length_sums(
-    padded: npt.NDArray[np.uint8], count: int, length: int
-) -> tuple[Words, Words]:
-    words_per_string = (length + 7) >> 3
-    index = np.arange(words_per_string)
-    # Transposed, with one row for each word position: sums then run along whole rows.
-    key_a = (_A[index % _KEYS] + (index // _KEYS).astype(np.uint64))[:, np.newaxis]
-    key_b = _B[index % _KEYS][:, np.newaxis]
-    rest = length & 7
-    sums, weighted = np.empty(count, np.uint64), np.empty(count, np.uint64)
-    step = max(1, _WORDS_AT_ONCE // words_per_string)
-    for first in range(0, count, step):
-        strings = slice(first, first + step)
-        words = np.ndarray(
-            (words_per_string, min(step, count - first)),
-            dtype="<u8",
-            buffer=padded,
-            offset=first * length,
-            strides=(8, length),
-        ).astype(np.uint64, order="C")
-        if rest:
-            words[-1] &= np.uint64((1 << (8 * rest)) - 1)
-        words ^= key_a
-        _mixed_in_place(words)
-        words.sum(axis=0, dtype=np.uint64, out=sums[strings])
-        words *= key_b
-        words.sum(axis=0, dtype=np.uint64, out=weighted[strings])
-    return sums, weighted
-
-
-def _ragged_sums(
+def _sums_in_numpy(
     padded: npt.NDArray[np.uint8], starts: Offsets, lengths: Offsets
 ) -> tuple[Words, Words]:
     counts = (lengths + 7) >> 3

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.file_lock import is_free, try_lock
@@ -27,16 +27,12 @@ _DRAFT = re.compile(r"\.[0-9a-f]{32}\.tmp")
 _REMEDY = "choose a folder on a local or POSIX filesystem with hard links"
 
 
-class _LocalWriter:
+class _LocalWriter(StoreWriter):
     """A file that has its final name from the first byte; a commit names it only when complete."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("wb")
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
 
     def write(self, content: bytes) -> int:
         return self._file.write(content)
@@ -44,13 +40,8 @@ class _LocalWriter:
     def tell(self) -> int:
         return self._file.tell()
 
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        pass
-
     def finish(self, *, durable: bool = True) -> None:
+        self.closed = True
         self._file.flush()
         if durable:
             os.fsync(self._file.fileno())
@@ -59,6 +50,7 @@ class _LocalWriter:
             sync_folder(self._path.parent)
 
     def discard(self) -> None:
+        self.closed = True
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -70,14 +62,11 @@ class LocalStore:
     """The folder `root`, an absolute path. Files are in it and in folders directly below."""
 
     root: Path
+    lists_all_at_once: ClassVar = True
 
     @property
     def url(self) -> str:
         return str(self.root)
-
-    @property
-    def lists_all_at_once(self) -> bool:
-        return True
 
     def address(self, path: str) -> str:
         return str(self.root / path)

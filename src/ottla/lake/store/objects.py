@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, ClassVar, Final
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.store.errors import object_errors, short_cause
@@ -68,14 +68,13 @@ def _obstore() -> ModuleType:
     return library
 
 
-class _ObjectWriter:
+class _ObjectWriter(StoreWriter):
     """An object that is being written: parts are sent meanwhile."""
 
     def __init__(self, store: "ObjectStore", path: str) -> None:
         self._store = store
         self._path = path
         self._size = 0
-        self.closed = False
         self._writer = _obstore().open_writer(
             store.client(), path, buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
         )
@@ -89,12 +88,6 @@ class _ObjectWriter:
 
     def tell(self) -> int:
         return self._size
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
     def finish(self, *, durable: bool = True) -> None:  # noqa: ARG002  # Always durable.
         self.closed = True
@@ -126,13 +119,10 @@ class ObjectStore:
     url: str  # Percent-encoded, without a slash at its end.
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # May include credentials.
     _client: Any = field(default=None, repr=False, compare=False)
+    lists_all_at_once: ClassVar = False
 
     def __reduce__(self) -> tuple[type["ObjectStore"], tuple[str, dict[str, str]]]:
         return ObjectStore, (self.url, dict(self.options))
-
-    @property
-    def lists_all_at_once(self) -> bool:
-        return False
 
     def client(self) -> Any:
         """Return obstore's client, created on first use in the process that uses it."""

@@ -12,6 +12,7 @@ import io
 import platform
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -37,30 +38,34 @@ class StoreUnreachable(OttlaError):
     """Raised if the store gave no answer, or none that says whether the request was done."""
 
 
-class StoreWriter(Protocol):
+class StoreWriter(ABC):
     """A file that is being written, to which `pyarrow.parquet.ParquetWriter` can write.
 
     Either `finish` or `discard` is called last.
     """
 
-    @property
-    def closed(self) -> bool: ...
+    closed = False
 
+    @abstractmethod
     def write(self, content: bytes) -> int: ...
 
+    @abstractmethod
     def tell(self) -> int: ...
 
-    def flush(self) -> None: ...
+    def flush(self) -> None:  # noqa: B027  # Not abstract: it is the same for all.
+        """Do nothing: `finish` forces the file to disk."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # As above.
         """Do nothing: `finish` and `discard` end the file, not the Parquet writer."""
 
+    @abstractmethod
     def finish(self, *, durable: bool = True) -> None:
         """Make the file visible and durable: it survives a power cut once this returns.
 
         If not `durable`, it need not survive one; for files that no commit will name.
         """
 
+    @abstractmethod
     def discard(self) -> None:
         """Remove what was written. Raises nothing even if the storage is full."""
 

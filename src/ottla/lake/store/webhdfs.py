@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, ClassVar
 from urllib.parse import quote
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
@@ -65,7 +65,7 @@ class _NameTaken(OttlaError):
     """Raised if there is a file of that name."""
 
 
-class _HdfsWriter:
+class _HdfsWriter(StoreWriter):
     """A file that is sent to a data node once it is complete."""
 
     def __init__(self, store: "WebHdfsStore", path: str) -> None:
@@ -74,23 +74,14 @@ class _HdfsWriter:
         # Closed by `finish` or `discard`.
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115
 
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
-
     def write(self, content: bytes) -> int:
         return self._file.write(content)
 
     def tell(self) -> int:
         return self._file.tell()
 
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
     def finish(self, *, durable: bool = True) -> None:  # noqa: ARG002  # Always durable.
+        self.closed = True
         with self._file as file:
             size = file.tell()
             file.seek(0)
@@ -105,6 +96,7 @@ class _HdfsWriter:
                 raise
 
     def discard(self) -> None:
+        self.closed = True
         self._file.close()
         with suppress(OSError, OttlaError):
             self._store.remove(self._path)
@@ -120,13 +112,10 @@ class WebHdfsStore:
     folder: str  # From the root, decoded: `/lake/flights`.
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # May include a password.
     _client: Any = field(default=None, repr=False, compare=False)
+    lists_all_at_once: ClassVar = True
 
     def __reduce__(self) -> tuple[type["WebHdfsStore"], tuple[Any, ...]]:
         return WebHdfsStore, (self.url, self.host, self.port, self.folder, dict(self.options))
-
-    @property
-    def lists_all_at_once(self) -> bool:
-        return True
 
     def _full(self, path: str) -> str:
         """Return the path from the file system's root."""

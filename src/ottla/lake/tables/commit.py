@@ -1,16 +1,17 @@
-"""Handles commits by a library that may not be on disk, or may not have happened."""
+"""Commits that may not have happened, and files that a failed load leaves in the table's folder."""
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
-from ottla.lake.store.errors import as_storage_error, plain, refusal_of_disk
+from ottla.lake.store.errors import plain, refusal_of_disk
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore, PutUnknown
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.data_files import remove_load
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 
 class CommitRefused(OttlaError):
@@ -49,36 +50,51 @@ def doubted_once_tried(place: str, version: int) -> Iterator[Doubt]:
 
 
 def sync_written(store: FileStore, folder: str, *, after: str) -> None:
-    """Force the files of `folder` whose names sort after `after` to disk."""
-    if isinstance(store, LocalStore):
-        _sync(store, (folder + name for name in store.names(folder, after)))
-        sync_folder(store.root / folder)
+    """Force the files of a local `folder` whose names sort after `after` to disk."""
+    if not isinstance(store, LocalStore):
+        return
+    for name in store.names(folder, after):
+        with (store.root / folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(store.root / folder)
 
 
-def _sync(store: LocalStore, paths: Iterable[str]) -> None:
-    for path in paths:
-        descriptor = os.open(store.root / path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+class Steps:
+    """The completed steps of a load; `on_step` is called with the name of each."""
+
+    def __init__(self, on_step: Callable[[str], None]) -> None:
+        self.done: set[str] = set()
+        self._on_step = on_step
+
+    def reached(self, step: str) -> None:
+        """Record that a step is complete."""
+        self.done.add(step)
+        self._on_step(step)
 
 
 @contextmanager
-def committed_before(place: str, version: int) -> Iterator[None]:
-    """Add to an error that `version` of the table in `place` is committed. Raises OttlaError."""
+def removed_on_failure(
+    table: LakeTable, version: int, load_id: str, steps: Steps
+) -> Iterator[None]:
+    """Remove the load's files if it fails, unless a manifest may name them.
+
+    A task that is still running may write one more file, which becomes an orphan like those of a
+    killed load.
+    """
     try:
-        with as_storage_error(place):
-            yield
-    except (LoadLost, FencedWriter, CommittedThough):
+        yield
+    except BaseException as error:
+        if _counts_not(error, table, load_id, steps):
+            with suppress(OSError, OttlaError):
+                remove_load(table.store, version, load_id)
         raise
-    except OttlaError as error:
-        raise CommittedThough(
-            error.code,
-            f"version {version} of {place} is committed and counts; what follows a commit failed, "
-            f"which the next run does: {error.message}",
-        ) from error
 
 
-class CommittedThough(OttlaError):
-    """Raised if a commit succeeded and a step after it failed."""
+def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Steps) -> bool:
+    """Return whether it is certain that no manifest names the load's files, nor ever will."""
+    if "manifest offered" not in steps.done:
+        return True
+    if isinstance(error, LoadLost | FencedWriter):
+        return all(manifest.load_id != load_id for manifest in table.history())
+    is_refusal = isinstance(error, OSError | OttlaError) and not isinstance(error, PutUnknown)
+    return is_refusal and "manifest written" not in steps.done

@@ -9,16 +9,13 @@ A name says which load wrote the file: its version and its id.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
-from ottla.base.errors import OttlaError
 from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.model.event_times import is_folder
-from ottla.lake.store.store import FileStore, PutUnknown
+from ottla.lake.store.store import FileStore
 from ottla.lake.tables.markers import RunningLoads
-from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 FOLDER = "data/"
 DEAD_LETTERS = "_dead_letters/"  # Files in it are named like those in the folder of data.
@@ -30,7 +27,7 @@ _LOOKED_AT_OFTEN = 20
 _ID = len("v0000000001-")
 _STEM = _ID + 32  # Length of version and load id in a name.
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
-_PATH = re.compile(rf"(?:event_[^/]+/)?{_NAME.pattern}")
+_PATH = re.compile(rf"(?:{FOLDER}(?:event_[^/]+/)?|{DEAD_LETTERS}){_NAME.pattern}")
 
 
 def file_stem(version: int, load_id: str, partition: int, start: int) -> str:
@@ -94,76 +91,42 @@ def remove_orphans(
     reads the paths in a version's manifest. Files of a load that is still running stay, because it
     has yet to find out that it lost. Files for the next version stay, too.
     """
+    loads = loads_now()
+    versions: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for version, load in enumerate(loads, start=1):
+        load_id, _, count = load.partition(":")
+        versions[load_id], counts[load_id] = version, int(count)
     # Hot: search by the load id in the name, since a table has many files. A compaction that was
     # overtaken by other commits has the id of a later version than its files' names say.
-    loads = loads_now()
     found: dict[str, list[str]] = {}
     for name in _names(store, len(loads)):
         at = name.rfind("/") + 1
-        found.setdefault(name[at + _ID : at + _STEM], []).append(name)
-    versions: dict[str, int] = {}
-    for version, load in enumerate(loads, start=1):
-        load_id, _, count = load.partition(":")
-        versions[load_id] = version
-        if len(found.get(load_id, ())) == int(count):
-            found.pop(load_id, None)  # The count matches exactly, so the manifest need not be read.
+        found.setdefault(name[at + _ID : at + _STEM], []).append(FOLDER + name)
+    # Where the count matches exactly, the manifest need not be read.
+    found = {one: paths for one, paths in found.items() if len(paths) != counts.get(one)}
+    for name in store.names(DEAD_LETTERS):
+        found.setdefault(name[_ID:_STEM], []).append(DEAD_LETTERS + name)
     idle = {load_id for load_id in found if not running.may_run(load_id)}
-    late = _committed_since(loads_now, idle - versions.keys())
+    # A load that commits on top of others has files named for an earlier version, and may have
+    # committed and ended after the first look.
+    unknown = idle - versions.keys()
+    if unknown:
+        idle -= unknown & {load.partition(":")[0] for load in loads_now()}
     removed = []
-    for load_id, names in found.items():
-        matches = [match for match in map(_PATH.fullmatch, names) if match]
-        if not matches or load_id not in idle or load_id in late:
+    for load_id in idle:
+        matches = [match for match in map(_PATH.fullmatch, found[load_id]) if match]
+        if not matches:
             continue
         if load_id in versions:
             named = paths_named(versions[load_id])
-            removed += [match[0] for match in matches if FOLDER + match[0] not in named]
+            removed += [match[0] for match in matches if match[0] not in named]
         else:
             removed += [match[0] for match in matches if int(match[1]) <= len(loads)]
-    for name in removed:
-        store.remove(FOLDER + name)
-    removed += _remove_dead_letters(store, running, versions, loads_now, paths_named)
-    running.sweep()
-    return sorted(removed)
-
-
-def _committed_since(loads_now: Callable[[], Sequence[str]], unknown: set[str]) -> set[str]:
-    """Return the loads, unknown before and no longer running, that have committed by now.
-
-    A load that commits on top of others has files named for an earlier version, and may have ended
-    in between.
-    """
-    if not unknown:
-        return set()
-    return unknown & {load.partition(":")[0] for load in loads_now()}
-
-
-def _remove_dead_letters(
-    store: FileStore,
-    running: RunningLoads,
-    versions: Mapping[str, int],
-    loads_now: Callable[[], Sequence[str]],
-    paths_named: Callable[[int], set[str]],
-) -> list[str]:
-    """Remove files of dead letters that can never become part of the table.
-
-    A table has few of them, so each is looked up.
-    """
-    removed = []
-    matches = [one for one in map(_NAME.fullmatch, store.names(DEAD_LETTERS)) if one]
-    idle = {match[2] for match in matches if not running.may_run(match[2])}
-    late = _committed_since(loads_now, idle - versions.keys())
-    for match in matches:
-        path, load_id = DEAD_LETTERS + match[0], match[2]
-        if load_id not in idle or load_id in late:
-            continue
-        if load_id in versions:
-            if path in paths_named(versions[load_id]):
-                continue
-        elif int(match[1]) > len(versions):
-            continue
+    for path in removed:
         store.remove(path)
-        removed.append(match[0])
-    return removed
+    running.sweep()
+    return sorted(path.removeprefix(FOLDER).removeprefix(DEAD_LETTERS) for path in removed)
 
 
 # The form of file names that task attempts write.
@@ -194,44 +157,3 @@ def files_present(store: FileStore) -> tuple[list[str], list[str]]:
             elif is_data or name.endswith(".parquet"):
                 foreign.append(path)
     return sorted(foreign), sorted(of_tasks)
-
-
-class Steps:
-    """The completed steps of a load; `on_step` is called with the name of each."""
-
-    def __init__(self, on_step: Callable[[str], None]) -> None:
-        self.done: set[str] = set()
-        self._on_step = on_step
-
-    def reached(self, step: str) -> None:
-        """Record that a step is complete."""
-        self.done.add(step)
-        self._on_step(step)
-
-
-@contextmanager
-def removed_on_failure(
-    table: LakeTable, version: int, load_id: str, steps: Steps
-) -> Iterator[None]:
-    """Remove the load's files if it fails, unless a manifest may name them.
-
-    A task that is still running may write one more file, which becomes an orphan like those of a
-    killed load.
-    """
-    try:
-        yield
-    except BaseException as error:
-        if _counts_not(error, table, load_id, steps):
-            with suppress(OSError, OttlaError):
-                remove_load(table.store, version, load_id)
-        raise
-
-
-def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Steps) -> bool:
-    """Return whether it is certain that no manifest names the load's files, nor ever will."""
-    if "manifest offered" not in steps.done:
-        return True
-    if isinstance(error, LoadLost | FencedWriter):
-        return all(manifest.load_id != load_id for manifest in table.history())
-    is_refusal = isinstance(error, OSError | OttlaError) and not isinstance(error, PutUnknown)
-    return is_refusal and "manifest written" not in steps.done

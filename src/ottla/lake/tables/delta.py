@@ -16,9 +16,8 @@ version of the log only.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -30,39 +29,35 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.event_times import BY, NULL, ONE_BUCKET, Buckets, column_name
 from ottla.lake.model.layout import buckets_of_table, columns_of
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.store.errors import as_log_error, refusal_of_disk
+from ottla.lake.store.errors import refusal_of_disk
 from ottla.lake.store.local import LocalStore
-from ottla.lake.store.retries import retried
 from ottla.lake.store.store import FileStore, PutUnknown
-from ottla.lake.tables.commit import (
-    CommitRefused,
-    Doubt,
-    doubted_once_tried,
-    sync_written,
-)
-from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
-from ottla.lake.tables.statistics import delta_statistics, read_statistics
-from ottla.lake.tables.table import (
+from ottla.lake.tables.commit import Doubt, sync_written
+from ottla.lake.tables.delta_entries import LOG_FOLDER, read_entries
+from ottla.lake.tables.format_log import (
     DIGEST_KEY,
     POSITIONS_KEY,
     VERSION_KEY,
-    LiveFile,
     LogReading,
     NamedLoad,
+    TableLog,
     positions_text,
 )
+from ottla.lake.tables.statistics import delta_statistics, read_statistics
+from ottla.lake.tables.table import LiveFile
 
-VERSION_APP = "ottla"
-DIGEST_APP = "ottla.digest"
+_VERSION_APP = "ottla"
+_DIGEST_APP = "ottla.digest"
+# The number of digest digits that fit into the number of an application transaction.
+_DIGITS = 15
 # Full snapshots of the log, so that opening the table reads few entries.
 _SETTINGS = {"delta.checkpointInterval": "10"}
 _RETENTION = "delta.deletedFileRetentionDuration"
-_TRIES = 20
 _FILE_COLUMNS = ("path", "size_bytes", "num_records")
 _BOUNDED = ("partition", "offset", "timestamp")
 
 
-class DeltaLog:
+class DeltaLog(TableLog):
     """The Delta log in a store. `options` are those of delta-rs, named as in `object_store`."""
 
     kind = "Delta"
@@ -74,19 +69,14 @@ class DeltaLog:
         *,
         is_shared: bool = False,
     ) -> None:
-        self._store = store
+        super().__init__(store, is_shared=is_shared)
         # Passed as a URL, because delta-rs decodes percent signs in a path.
         self._url = store.root.as_uri() if isinstance(store, LocalStore) else store.url
         self._options = dict(options or {})
-        self._is_shared = is_shared
 
     def newest(self) -> NamedLoad:
-        # Hot: the cost of opening the table grows with its number of files.
-        newest = newest_load(self._store, VERSION_APP, DIGEST_APP)
-        if newest is not None:
-            return newest
         table = self._open()
-        with self._as_error():
+        with self._errors():
             return _named(table) if table else NamedLoad()
 
     def require_shared(self) -> None:
@@ -95,27 +85,25 @@ class DeltaLog:
 
     def live_paths(self) -> Sequence[str]:
         table = self._open()
-        with self._as_error():
+        with self._errors():
             return list(_live(table)) if table else []
 
     def read(self, columns: pa.Schema, buckets: Buckets = ONE_BUCKET) -> LogReading:
         table = self._open()
         if table is None:
             return LogReading(NamedLoad(), (), True, {})
-        with self._as_error():
+        with self._errors():
             live = _live(table)
-            problems = _schema_problems(table, columns, buckets)
-            entries, is_whole, more = read_entries(self._store)
-            return LogReading(
-                _named(table), entries, is_whole, live, [*problems, *more], self._is_shared
-            )
+            entries, is_whole, problems = read_entries(self._store)
+            problems = [*_schema_problems(table, columns, buckets), *problems]
+            return LogReading(_named(table), entries, is_whole, live, problems, self._is_shared)
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
         # Delta drops log entries by itself when it writes checkpoints.
         table = self._open()
         if table is None:
             return frozenset()
-        with self._as_error():
+        with self._errors():
             needed = set(_live(table))
             if _RETENTION in table.metadata().configuration:
                 # The table's owner sets how long removed files stay; Delta's vacuum lists the older
@@ -124,61 +112,35 @@ class DeltaLog:
                 needed |= set().union(*removed) - set(table.vacuum(dry_run=True))
         return needed
 
-    def commit(self, manifest: Manifest, digest: str) -> bool:
+    def _commit_once(self, manifest: Manifest, digest: str, doubt: Doubt) -> bool:
         buckets = buckets_of_table(manifest)
-        columns = pa.schema([*columns_of(manifest), *_partition_fields(buckets)])
-        adds = self._adds(manifest, columns, buckets)
-        with doubted_once_tried(self._store.url, manifest.version) as doubt:
-            return self._commit(manifest, digest, columns, adds, buckets, doubt)
-
-    def _commit(
-        self,
-        manifest: Manifest,
-        digest: str,
-        columns: pa.Schema,
-        adds: Sequence[AddAction],
-        buckets: Buckets,
-        doubt: Doubt,
-    ) -> bool:
-        for attempt in retried(_TRIES, CommitRefused):
-            with attempt:
-                return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _commit_once(
-        self,
-        manifest: Manifest,
-        digest: str,
-        columns: pa.Schema,
-        adds: Sequence[AddAction],
-        buckets: Buckets,
-        doubt: Doubt,
-    ) -> bool:
-        table = self._open() or self._create(manifest, columns, buckets)
+        wanted = self._as_delta(pa.schema([*columns_of(manifest), *_partition_fields(buckets)]))
+        table = self._open() or self._create(manifest, wanted, buckets)
         newest = _named(table)
         if not newest.is_of(manifest.version - 1, manifest.previous):
             return newest.is_of(manifest.version, digest)
-        self._require_live(table, manifest)
-        wanted = self._as_delta(columns)
+        if manifest.removed:
+            self._require_live(manifest, _live(table))
         changes = _changes(table, wanted)
         if self._is_shared:
             self._require_fitting(table, wanted, changes, buckets)
         is_wider = _OTHER_TYPE in changes.values()
         if is_wider:
             self._require_all_anew(table, manifest)
+        adds = self._adds(manifest, wanted, buckets)
         try:
             if not is_wider and _MORE_FIELDS in changes.values():
                 # New columns get a commit of their own before the files that have them; until then
                 # readers see nulls.
                 table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
-                return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
+                return self._commit_once(manifest, digest, doubt)
             doubt.is_tried = True
-            self._try(table, manifest, digest, adds, buckets, wanted if is_wider else None)
+            self._try(table, manifest, digest, adds, wanted if is_wider else None)
         except (DeltaError, OSError) as error:
             # Another commit came first, or the answer to ours was lost: the log shows which.
             refusal = refusal_of_disk(error)
             if refusal is None:
-                raise self._refused(error) from error
+                raise self._failed(error) from error
             if self.newest().is_of(manifest.version, digest):
                 # The commit succeeded; only a later step, such as a checkpoint, was refused.
                 return True
@@ -203,7 +165,6 @@ class DeltaLog:
         manifest: Manifest,
         digest: str,
         adds: Sequence[AddAction],
-        buckets: Buckets,
         wider: Schema | None,
     ) -> None:
         """Commit. With `wider` columns, `manifest` removes and replaces all files of the table."""
@@ -216,7 +177,7 @@ class DeltaLog:
             [*adds, *(removes if wider is None else [])],
             mode="append" if wider is None else "overwrite",
             schema=wider or table.schema(),
-            partition_by=[field.name for field in _partition_fields(buckets)],
+            partition_by=table.metadata().partition_columns,
             commit_properties=CommitProperties(
                 custom_metadata={
                     VERSION_KEY: str(manifest.version),
@@ -225,14 +186,14 @@ class DeltaLog:
                 },
                 max_commit_retries=0 if removes else None,
                 app_transactions=[
-                    Transaction(VERSION_APP, manifest.version),
-                    Transaction(DIGEST_APP, digest_digits(digest)),
+                    Transaction(_VERSION_APP, manifest.version),
+                    Transaction(_DIGEST_APP, int(digest[:_DIGITS], 16)),
                 ],
             ),
         )
 
-    def _adds(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> list[AddAction]:
-        kinds = _kinds(self._as_delta(columns))
+    def _adds(self, manifest: Manifest, columns: Schema, buckets: Buckets) -> list[AddAction]:
+        kinds = {name: kind for name, kind in _types(columns).items() if isinstance(kind, str)}
         return [
             AddAction(
                 path=file.path,
@@ -245,22 +206,8 @@ class DeltaLog:
             for file in manifest.files
         ]
 
-    def _require_live(self, table: DeltaTable, manifest: Manifest) -> None:
-        """Refuse to remove a file that is not live: its rows are in a file of another name."""
-        if not manifest.removed:
-            return
-        live = _live(table)
-        gone = [file.path for file in manifest.removed if file.path not in live]
-        if gone:
-            raise OttlaError(
-                ErrorCode.INVALID_REQUEST,
-                f"the Delta log of {self._store.url} does not have {gone[0]} any more: another "
-                "program has removed or replaced it; nothing was committed. `ottla lake verify` "
-                "tells what became of its rows",
-            )
-
     def _open(self) -> DeltaTable | None:
-        with self._as_error():
+        with self._errors():
             try:
                 return DeltaTable(self._url, storage_options=self._options)
             except TableNotFoundError:
@@ -270,35 +217,22 @@ class DeltaLog:
         self, table: DeltaTable, wanted: Schema, changes: Mapping[str, int], buckets: Buckets
     ) -> None:
         """Refuse a load whose columns differ from those of a table that another program made."""
-        found = {field["name"]: field for field in _fields(table.schema())}
-        kinds = {field["name"]: field["type"] for field in _fields(wanted)}
+        found, kinds = _types(table.schema()), _types(wanted)
         problems = [
-            f"its column {name} is {found[name]['type']}, and {kinds[name]} in the load"
+            f"its column {name} is {found[name]}, and {kinds[name]} in the load"
             if name in found
             else f"it has no column {name} ({kinds[name]})"
             for name, change in changes.items()
             if change != _SAME
         ]
         problems += [
-            f"its column {name} is never null, and the load has no values for it"
-            for name, one in found.items()
-            if name not in kinds and not one["nullable"]
+            f"its column {one.name} is never null, and the load has no values for it"
+            for one in table.schema().fields
+            if one.name not in kinds and not one.nullable
         ]
-        meta = table.metadata()
-        if meta.partition_columns != [field.name for field in _partition_fields(buckets)]:
-            columns = ", ".join(meta.partition_columns) or "nothing"
-            problems.append(f"it is partitioned by {columns}, and the load is not")
-        if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
-            problems.append("its columns have other names in the files (column mapping)")
+        problems += _layout_problems(table, buckets)
         if problems:
-            raise self._not_loadable("; ".join(problems))
-
-    def _not_loadable(self, why: str) -> OttlaError:
-        return OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"nothing can be loaded into the Delta table in {self._store.url}: {why}. Change the "
-            "table (ALTER TABLE), or the columns of the load",
-        )
+            raise self._not_loadable(*problems)
 
     def _as_delta(self, columns: pa.Schema) -> Schema:
         """Return the columns in Delta's types. Raises OttlaError for a type that Delta lacks."""
@@ -330,11 +264,11 @@ class DeltaLog:
             return False
         return _OTHER_TYPE in _changes(table, self._as_delta(columns)).values()
 
-    def _create(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> DeltaTable:
-        with self._as_error():
+    def _create(self, manifest: Manifest, columns: Schema, buckets: Buckets) -> DeltaTable:
+        with self._errors():
             DeltaTable.create(
                 self._url,
-                self._as_delta(columns),
+                columns,
                 mode="ignore",
                 partition_by=[field.name for field in _partition_fields(buckets)],
                 name=manifest.topic,
@@ -343,27 +277,18 @@ class DeltaLog:
             )
             return DeltaTable(self._url, storage_options=self._options)
 
-    @contextmanager
-    def _as_error(self) -> Iterator[None]:
-        with as_log_error(self.kind, self._store.url):
-            yield
-
-    def _refused(self, error: Exception) -> CommitRefused:
-        return CommitRefused(
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            f"the Delta table in {self._store.url} can't be read or written: {error}",
-        )
-
 
 def _named(table: DeltaTable) -> NamedLoad:
-    version = table.transaction_version(VERSION_APP)
-    digits = table.transaction_version(DIGEST_APP)
+    version = table.transaction_version(_VERSION_APP)
+    digits = table.transaction_version(_DIGEST_APP)
     if version is None and digits is None:
         return NamedLoad()
     if version is None or digits is None:
-        problem = f"its application transactions are {VERSION_APP}={version}, {DIGEST_APP}={digits}"
+        problem = (
+            f"its application transactions are {_VERSION_APP}={version}, {_DIGEST_APP}={digits}"
+        )
         return NamedLoad(version or 0, problem=problem)
-    return NamedLoad(version, f"{digits:015x}")
+    return NamedLoad(version, f"{digits:0{_DIGITS}x}")
 
 
 def _live(table: DeltaTable) -> dict[str, LiveFile]:
@@ -427,15 +352,9 @@ def _paths_with_deletions(table: DeltaTable) -> set[str]:
     return set(found.column("filepath").to_pylist())
 
 
-def _kinds(columns: Schema) -> dict[str, str]:
-    """Return Delta's type of each column with a simple type."""
-    fields = _fields(columns)
-    return {field["name"]: field["type"] for field in fields if isinstance(field["type"], str)}
-
-
-def _fields(columns: Schema) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(columns.to_json())["fields"]
-    return found
+def _types(columns: Schema) -> dict[str, Any]:
+    """Return Delta's type of each column: a name, or a description of nested types."""
+    return {field["name"]: field["type"] for field in json.loads(columns.to_json())["fields"]}
 
 
 _SAME, _MORE_FIELDS, _OTHER_TYPE = range(3)
@@ -463,21 +382,17 @@ def _change(found: Any, wanted: Any) -> int:
 
 def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
     """Return how each column must change."""
-    found = {field["name"]: field["type"] for field in _fields(table.schema())}
+    found = _types(table.schema())
     return {
-        field["name"]: _change(found[field["name"]], field["type"])
-        if field["name"] in found
-        else _MORE_FIELDS
-        for field in _fields(wanted)
+        name: _change(found[name], kind) if name in found else _MORE_FIELDS
+        for name, kind in _types(wanted).items()
     }
 
 
 def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) -> list[str]:
     """Return how other programs have changed the table's columns."""
-    partitions = _partition_fields(buckets)
-    columns = pa.schema([*columns, *partitions])
-    wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(columns))}
-    found = {field["name"]: field["type"] for field in _fields(table.schema())}
+    found = _types(table.schema())
+    wanted = _types(Schema.from_arrow(pa.schema([*columns, *_partition_fields(buckets)])))
     problems = [
         f"its column {name} is {found[name]}, and {kind} in the files"
         if name in found
@@ -485,9 +400,17 @@ def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) ->
         for name, kind in wanted.items()
         if found.get(name) != kind
     ]
-    meta = table.metadata()
-    if meta.partition_columns != [field.name for field in partitions]:
-        problems.append(f"it is partitioned by {', '.join(meta.partition_columns) or 'nothing'}")
-    if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
-        problems.append("its columns stand under other names in the files (column mapping)")
+    problems += _layout_problems(table, buckets)
     return [f"the Delta log: {problem}" for problem in problems]
+
+
+def _layout_problems(table: DeltaTable, buckets: Buckets) -> list[str]:
+    """Return differences in how the table's files are divided and name their columns."""
+    meta, problems = table.metadata(), []
+    wanted = [field.name for field in _partition_fields(buckets)]
+    if meta.partition_columns != wanted:
+        by = [", ".join(names) or "nothing" for names in (meta.partition_columns, wanted)]
+        problems.append(f"it is partitioned by {by[0]}, and the load by {by[1]}")
+    if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
+        problems.append("its columns have other names in the files (column mapping)")
+    return problems

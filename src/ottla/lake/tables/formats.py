@@ -18,6 +18,8 @@ OWN_FOLDER = "_ottla/"
 # A new table of any format gets a marker here before anything else.
 HEADS = f"{OWN_FOLDER}heads/"
 CHECKPOINTS = f"{OWN_FOLDER}checkpoints/"
+MANIFESTS = f"{OWN_FOLDER}manifests/"
+RUNNING = f"{OWN_FOLDER}running/"
 DELTA_LOG = "_delta_log"
 ICEBERG_METADATA = "metadata"
 # Names that a new file system or a desktop puts into an empty folder.

@@ -42,11 +42,21 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.layout import buckets_of_table, columns_of
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.store.errors import as_log_error, refusal_of_disk
+from ottla.lake.store.errors import refusal_of_disk
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.retries import retried
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.commit import CommitRefused, Doubt, doubted_once_tried
+from ottla.lake.tables.commit import CommitRefused, Doubt
+from ottla.lake.tables.format_log import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    TRIES,
+    VERSION_KEY,
+    LogReading,
+    NamedLoad,
+    TableLog,
+    positions_text,
+)
 from ottla.lake.tables.iceberg_catalog import (
     CatalogSettings,
     SyncedFileIO,
@@ -71,14 +81,6 @@ from ottla.lake.tables.iceberg_entries import (
     snapshots_before,
 )
 from ottla.lake.tables.statistics import read_statistics
-from ottla.lake.tables.table import (
-    DIGEST_KEY,
-    POSITIONS_KEY,
-    VERSION_KEY,
-    LogReading,
-    NamedLoad,
-    positions_text,
-)
 
 _NAME_MAPPING = "schema.name-mapping.default"
 _RETRIES = "commit.retry.num-retries"
@@ -90,12 +92,11 @@ _SETTINGS = {
     "write.metadata.previous-versions-max": "20",
     KEEP: KEPT_BY_DEFAULT,
 }
-_TRIES = 20
 _NOT_DONE = (CommitFailedException, ValidationException)
 _PERHAPS_DONE = (CommitStateUnknownException, RESTError, SQLAlchemyError, OSError)
 
 
-class IcebergLog:
+class IcebergLog(TableLog):
     """The Iceberg table at the root of a store, in the catalog of `settings`."""
 
     kind = "Iceberg"
@@ -103,13 +104,13 @@ class IcebergLog:
     def __init__(
         self, store: FileStore, settings: CatalogSettings, *, is_shared: bool = False
     ) -> None:
-        self._store = store
+        super().__init__(store, is_shared=is_shared)
+        self.settings = settings.stored()
         self._settings = settings
-        self._is_shared = is_shared
 
     def newest(self) -> NamedLoad:
         table = self._load()
-        with self._as_error():
+        with self._errors():
             return named_by(table) if table else NamedLoad()
 
     def require_shared(self) -> None:
@@ -125,23 +126,16 @@ class IcebergLog:
         if not table.spec().is_unpartitioned():
             raise self._not_loadable(f"it is partitioned ({table.spec()}), and the load is not")
 
-    def _not_loadable(self, why: str) -> OttlaError:
-        return OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"nothing can be loaded into the Iceberg table in {self._store.url}: {why}. Change the "
-            "table (ALTER TABLE), or what the load asks for",
-        )
-
     def live_paths(self) -> Sequence[str]:
         table = self._load()
-        with self._as_error():
+        with self._errors():
             return list(live_files(table)) if table else []
 
     def read(self, columns: pa.Schema, buckets: Buckets = ONE_BUCKET) -> LogReading:
         table = self._load()
         if table is None:
             return LogReading(NamedLoad(), (), True, {})
-        with self._as_error():
+        with self._errors():
             entries, is_whole, problems = read_entries(table)
             live = live_files(table)
             more = [
@@ -152,13 +146,12 @@ class IcebergLog:
             return LogReading(named_by(table), entries, is_whole, live, more, self._is_shared)
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        for attempt in retried(_TRIES, CommitRefused):
-            with attempt:
-                table = self._load()
-                return self._forget_once(table, oldest, dry_run) if table else frozenset()
-        raise AssertionError("the last attempt returns or raises")
+        return retried(TRIES, CommitRefused)(self._forget_once, oldest, dry_run)
 
-    def _forget_once(self, table: Table, oldest: int, dry_run: bool) -> AbstractSet[str]:
+    def _forget_once(self, oldest: int, dry_run: bool) -> AbstractSet[str]:
+        table = self._load()
+        if table is None:
+            return frozenset()
         with self._refused_commit():
             # Snapshots of a table that others made are theirs to expire.
             old = [] if self._is_shared else snapshots_before(table, oldest)
@@ -176,26 +169,15 @@ class IcebergLog:
     def must_rewrite(self, columns: pa.Schema) -> bool:  # noqa: ARG002  # Readers widen older files.
         return False
 
-    def commit(self, manifest: Manifest, digest: str) -> bool:
-        with doubted_once_tried(self._store.url, manifest.version) as doubt:
-            return self._commit(manifest, digest, columns_of(manifest), doubt)
-
-    def _commit(self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt) -> bool:
-        for attempt in retried(_TRIES, CommitRefused):
-            with attempt:
-                return self._commit_once(manifest, digest, columns, doubt)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _commit_once(
-        self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt
-    ) -> bool:
+    def _commit_once(self, manifest: Manifest, digest: str, doubt: Doubt) -> bool:
+        columns = columns_of(manifest)
         table = self._load()
         if table is not None and self._is_shared:
             self._require_fitting(table, columns)
         table = table or self._create(columns)
         newest = named_by(table)
         if newest.problem:
-            raise self._refused(newest.problem)
+            raise self._failed(newest.problem, OttlaError)
         if not newest.is_of(manifest.version - 1, manifest.previous):
             return newest.is_of(manifest.version, digest)
         doubt.is_tried = True
@@ -247,7 +229,7 @@ class IcebergLog:
             if one.required and one.name not in columns.names
         ]
         if problems:
-            raise self._not_loadable("; ".join(problems))
+            raise self._not_loadable(*problems)
 
     def _unite_columns(self, transaction: Transaction, columns: pa.Schema) -> None:
         """Add columns and nested fields, and widen types. Raises OttlaError."""
@@ -266,18 +248,10 @@ class IcebergLog:
         """Return the files that `manifest` removes. Raises OttlaError if one is no longer live."""
         if not manifest.removed:
             return []
-        planned = {
-            path_below(table, task.file.file_path): task.file for task in table.scan().plan_files()
-        }
-        gone = [file.path for file in manifest.removed if file.path not in planned]
-        if gone:
-            raise OttlaError(
-                ErrorCode.INVALID_REQUEST,
-                f"the Iceberg table in {self._store.url} does not have {gone[0]} any more: another "
-                "program has removed or replaced it; nothing was committed. `ottla lake verify` "
-                "tells what became of its rows",
-            )
-        return [planned[file.path] for file in manifest.removed]
+        files = (task.file for task in table.scan().plan_files())
+        live = {path_below(table, file.file_path): file for file in files}
+        self._require_live(manifest, live)
+        return [live[file.path] for file in manifest.removed]
 
     def _as_iceberg(
         self, table: Table, now: TableMetadata, file: DataFile, buckets: Buckets
@@ -315,7 +289,7 @@ class IcebergLog:
     def _load(self) -> Table | None:
         if not self._settings.may_exist(self._store):
             return None
-        with self._as_error():
+        with self._errors():
             try:
                 table = self._settings.catalog(self._store).load_table(self._settings.table)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -338,12 +312,10 @@ class IcebergLog:
         )
 
     def _create(self, columns: pa.Schema) -> Table:
-        with self._as_error():
+        with self._errors():
             catalog = self._settings.catalog(self._store)
             # Another first commit created it between our check and our write.
-            for attempt in retried(_TRIES, SQLAlchemyError):
-                with attempt:
-                    self._make(catalog, columns)
+            retried(TRIES, SQLAlchemyError)(self._make, catalog, columns)
             return catalog.load_table(self._settings.table)
 
     def _make(self, catalog: Catalog, columns: pa.Schema) -> None:
@@ -354,11 +326,6 @@ class IcebergLog:
             catalog.create_table(name, columns, location, properties=_SETTINGS)
 
     @contextmanager
-    def _as_error(self) -> Iterator[None]:
-        with as_log_error(self.kind, self._store.url):
-            yield
-
-    @contextmanager
     def _refused_commit(self) -> Iterator[None]:
         """Raise CommitRefused if another try may succeed, and the error of a disk that refused."""
         try:
@@ -366,15 +333,7 @@ class IcebergLog:
         except (*_NOT_DONE, *_PERHAPS_DONE) as error:
             of_disk = isinstance(error, OSError | SQLAlchemyError)
             refusal = refusal_of_disk(error) if of_disk else None
-            raise (refusal or CommitRefused(*self._words(str(error)))) from error
-
-    def _refused(self, why: str) -> OttlaError:
-        return OttlaError(*self._words(why))
-
-    def _words(self, why: str) -> tuple[ErrorCode, str]:
-        place = self._store.url
-        words = f"the Iceberg table in {place} can't be read or written: {why}"
-        return ErrorCode.KAFKA_STORAGE_ERROR, words
+            raise (refusal or self._failed(error)) from error
 
 
 @contextmanager

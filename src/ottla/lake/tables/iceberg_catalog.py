@@ -6,6 +6,7 @@ in a local folder the default is a SQLite file in that folder. The first load st
 the table's folder, without secrets, so that later loads need not repeat them.
 """
 
+import io
 import os
 import re
 import threading
@@ -13,13 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.io import InputFile, OutputFile, OutputStream
-from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.io import OutputStream
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.table import Table
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -48,76 +48,48 @@ def paths_written() -> Iterator[list[Path]]:
         _written.paths = before
 
 
-class _SyncedStream:
+class _SyncedStream(io.BufferedWriter):
     """An output stream of pyiceberg. The file is complete and durable after closing, or absent."""
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    def __init__(self, path: Path, *, overwrite: bool) -> None:
+        super().__init__(io.FileIO(path, "wb" if overwrite else "xb"))
         self._path = path
-        self._file = file
-
-    def write(self, content: bytes) -> int:
-        with self._removed_on_failure():
-            return self._file.write(content)
 
     def close(self) -> None:
-        if self._file.closed:
+        if self.closed:
             return
-        with self._removed_on_failure():
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            sync_folder(self._path.parent)
-
-    @contextmanager
-    def _removed_on_failure(self) -> Iterator[None]:
-        """Remove a partly written file on failure; nothing would name or remove it later."""
         try:
-            yield
+            self.flush()
+            os.fsync(self.fileno())
+            super().close()
+            sync_folder(self._path.parent)
         except OSError:
+            # Nothing would name or remove a partly written file later.
             self._path.unlink(missing_ok=True)
             with suppress(OSError):
-                self._file.close()
+                super().close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class _SyncedFile(OutputFile):  # type: ignore[misc]
-    def __init__(self, location: str, path: Path, io: "SyncedFileIO") -> None:
-        super().__init__(location)
-        self._path = path
-        self._io = io
-
-    def __len__(self) -> int:
-        return self._path.stat().st_size
-
-    def exists(self) -> bool:
-        return self._path.exists()
-
-    def to_input_file(self) -> InputFile:
-        return self._io.new_input(self.location)
+class _SyncedFile(PyArrowFile):  # type: ignore[misc]
+    def __init__(self, location: str, path: str, made_by: "SyncedFileIO") -> None:
+        super().__init__(location, path, made_by.fs_by_scheme("file", None))
+        self._local = Path(path)
+        self._made_by = made_by
 
     def create(self, overwrite: bool = False) -> OutputStream:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._io.written.append(self._path)
+        self._local.parent.mkdir(parents=True, exist_ok=True)
+        self._made_by.written.append(self._local)
         if _written.paths is not None:
-            _written.paths.append(self._path)
-        return _SyncedStream(self._path, self._path.open("wb" if overwrite else "xb"))
+            _written.paths.append(self._local)
+        return _SyncedStream(self._local, overwrite=overwrite)
 
 
 class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
-    """Local files, opened by pyiceberg, which creates this class by name (`py-io-impl`).
+    """Local files, forced to disk; pyiceberg creates this class by name (`py-io-impl`).
 
-    `written` has the paths of all files that were begun with it.
+    Without it a power cut may leave a catalog that names an empty file. `written` has the paths of
+    all files that were begun with it.
     """
 
     def __init__(self, properties: Any = None) -> None:
@@ -125,8 +97,7 @@ class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
         self.written: list[Path] = []
 
     def new_output(self, location: str) -> Any:
-        _, _, path = self.parse_location(location, self.properties)
-        return _SyncedFile(location, Path(path), self)
+        return _SyncedFile(location, self.parse_location(location, self.properties)[2], self)
 
     def delete(self, location: Any) -> None:
         """Delete a file; a missing file is no error, as in object stores.

@@ -21,15 +21,15 @@ from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from ottla.lake.model.event_times import NULL, Buckets, By, bucket_of, column_name, number_of
 from ottla.lake.model.manifest import DataFile
-from ottla.lake.tables.table import (
+from ottla.lake.tables.format_log import (
     DIGEST_KEY,
     POSITIONS_KEY,
     VERSION_KEY,
-    LiveFile,
     LogEntry,
     NamedLoad,
     positions_of,
 )
+from ottla.lake.tables.table import LiveFile
 
 _TRANSFORMS: Mapping[By, Any] = {
     "day": DayTransform(),
@@ -215,24 +215,15 @@ def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set
 
 def expire_old(transaction: Transaction, table: Table) -> None:
     """Expire the oldest snapshots of the current branch, as the table's property says."""
-    old = _beyond(table, table.metadata.properties.get(KEEP, ""))[-_EXPIRED_AT_ONCE:]
-    if old:
-        ExpireSnapshots(transaction).by_ids(list(old)).commit()
-
-
-def _beyond(table: Table, keep: str) -> Sequence[int]:
-    """Return the ids of the snapshots older than the newest `keep`, newest first, unnamed only."""
+    keep = table.metadata.properties.get(KEEP, "")
     if not keep.isdecimal():
-        return ()
-    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+        return
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
-    found: list[int] = []
-    at = table.metadata.current_snapshot_id
-    while at is not None and at in by_id:
-        found.append(at)
-        at = by_id.pop(at).parent_snapshot_id
     # This commit adds one more.
-    return [one for one in found[max(1, int(keep) - 1) :] if one not in named]
+    beyond = [one.snapshot_id for one in _ancestry(table)][max(1, int(keep) - 1) :]
+    old = [one for one in beyond if one not in named][-_EXPIRED_AT_ONCE:]
+    if old:
+        ExpireSnapshots(transaction).by_ids(old).commit()
 
 
 def schema_problems(table: Table, columns: pa.Schema) -> list[str]:

@@ -21,82 +21,39 @@ from typing import Any
 from ottla.base.errors import OttlaError
 from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.model.layout import buckets_of_table, columns_of
-from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes, unseal
+from ottla.lake.model.manifest import Manifest, from_bytes
 from ottla.lake.store.errors import as_log_error
 from ottla.lake.store.store import FileStore, StoreUnreachable
-from ottla.lake.tables import data_files
-from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.commit import doubted_once_tried
-from ottla.lake.tables.formats import HEADS, OWN_FOLDER
-from ottla.lake.tables.markers import Heads, RunningLoads, TableCheckpoints, TableHead
-from ottla.lake.tables.sound_chain import SoundChain
-from ottla.lake.tables.table import Agreement, ManifestLink, NamedLoad, TableLog
+from ottla.lake.tables.format_log import NamedLoad, TableLog, compare
+from ottla.lake.tables.formats import HEADS, MANIFESTS
+from ottla.lake.tables.markers import TableHead
+from ottla.lake.tables.table import Agreement, LakeTable, ManifestLink
 
-_MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
 
 # A manifest and its digest; None if the manifest is gone; or a description of its problem.
 _Found = tuple[Manifest, str] | str | None
 
 
-def _no_step(_name: str) -> None:
-    """The default of `on_step`."""
-
-
-class LoggedTable:
+class LoggedTable(LakeTable):
     """A table: files in one store, and the log of its commits."""
 
-    file_stem = staticmethod(data_files.file_stem)
+    _link_kind = "the manifest of"
 
     def __init__(
-        self, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
+        self, store: FileStore, log: TableLog, on_step: Callable[[str], None] = lambda _: None
     ) -> None:
-        self.store = store
+        super().__init__(store, on_step)
         self.format = log.kind.lower()
         self._log = log
-        self._heads = Heads(store, HEADS)
-        self._checkpoints = TableCheckpoints(store, f"{OWN_FOLDER}checkpoints/")
-        self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
-        self._on_step = on_step
-        self._writes = False
-        self._chain = SoundChain(
-            store.url,
-            self._heads,
-            self._checkpoints,
-            self.links,
-            self._find,
-            "the manifest of",
-        )
-
-    @classmethod
-    def create_or_open(
-        cls, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
-    ) -> "LoggedTable":
-        """Open the table for writing, and create what a new table needs.
-
-        The first commit creates the log itself.
-        """
-        table = cls(store, log, on_step)
-        store.prepare((_MANIFESTS, data_files.FOLDER))
-        table._heads.require_one(lambda: bool(table._names()))
-        table._writes = True
-        return table
-
-    def latest(self) -> tuple[Manifest | None, str | None]:
-        return self._chain.latest(repairs_head=self._writes)
-
-    def history(self) -> Iterator[Manifest]:
-        return self._chain.history()
-
-    def live_files(self) -> Sequence[DataFile]:
-        return self._chain.live_files()
 
     def live_paths(self) -> Sequence[str]:
         return sorted(self._log.live_paths())
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         # Read before the log forgets the entries of other programs.
-        entries = self._log.read(columns_of(self._chain.newest()[0])).entries
+        entries = self._log.read(columns_of(self._newest()[0])).entries
         foreign = [entry for entry in entries if entry.load is None]
         touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
         ours = {file.path for file in self.live_files()}
@@ -197,7 +154,7 @@ class LoggedTable:
         name = _name(version, digest)
         try:
             # A refusal or missing answer of the storage is not damage, so it is raised.
-            content = self.store.read(_MANIFESTS + name)
+            content = self.store.read(MANIFESTS + name)
         except FileNotFoundError:
             return None
         try:
@@ -212,19 +169,25 @@ class LoggedTable:
         found = self._manifest(standing.version, standing.digest) if standing.digest else None
         return found if isinstance(found, tuple) else None
 
-    def commit(self, manifest: Manifest) -> None:
-        content = to_bytes(manifest)
-        digest = unseal(content)[1]
-        path = _MANIFESTS + _name(manifest.version, digest)
+    def _read(self, version: int) -> Manifest:
+        found = self._manifest(version, dict(self._names(version - 1)).get(version, ""))
+        if not isinstance(found, tuple):
+            raise self._damaged(found or f"the manifest of load {version} is missing")
+        return found[0]
+
+    def _has_content(self) -> bool:
+        return bool(self._names())
+
+    def _made_visible(self, manifest: Manifest, content: bytes, digest: str) -> bool:
+        path = MANIFESTS + _name(manifest.version, digest)
         self.store.put_if_absent(path, content)
         self._on_step("manifest stored")
         # If the process crashes from here on, the log may contain the load.
         self._on_step("manifest offered")
-        if not self._log.commit(manifest, digest) and not self._counts(manifest.version, digest):
-            self.store.remove(path)
-            raise self._chain.lost(manifest)
-        self._on_step("manifest written")
-        self._chain.committed(manifest.version, digest, self._on_step)
+        if self._log.commit(manifest, digest) or self._counts(manifest.version, digest):
+            return True
+        self.store.remove(path)
+        return False
 
     def _counts(self, version: int, digest: str) -> bool:
         """Return whether the manifest is in the chain although the log already names a later one.
@@ -235,37 +198,22 @@ class LoggedTable:
             doubt.is_tried = True
             return any(link.after.digest == digest for link in self.links())
 
-    def _loads_now(self) -> list[str]:
-        return self._chain.newest()[1].loads.split()
-
     def remove_orphans(self) -> list[str]:
-        standing = self._chain.newest()[1]
+        """Delete also manifests whose version another one has taken."""
         names = self._names()
-        several = [at for at, _ in names if at <= standing.version]
-        if len(several) > len(set(several)):
+        newest = self._newest()[1].version
+        taken = [at for at, _ in names if at <= newest]
+        if len(taken) > len(set(taken)):
             chain = {link.after.digest for link in self.links()}
             for version, digest in names:
-                if version <= standing.version and digest not in chain:
-                    self.store.remove(_MANIFESTS + _name(version, digest))
-        digests = dict(self._names())
-
-        def paths_named(version: int) -> set[str]:
-            found = self._manifest(version, digests.get(version, ""))
-            if not isinstance(found, tuple):
-                raise self._chain.damaged(found or f"the manifest of load {version} is missing")
-            return {file.path for file in (*found[0].files, *found[0].dead_letters)}
-
-        return data_files.remove_orphans(
-            self.store,
-            self.running,
-            self._loads_now,
-            paths_named,
-        )
+                if version <= newest and digest not in chain:
+                    self.store.remove(MANIFESTS + _name(version, digest))
+        return super().remove_orphans()
 
     def _names(self, since: int = 0) -> list[tuple[int, str]]:
         """Return the versions and digests of all stored manifests, effective or not."""
         after = f"{since + 1:020d}" if since else ""
-        names = map(_MANIFEST_NAME.fullmatch, self.store.names(_MANIFESTS, after))
+        names = map(_MANIFEST_NAME.fullmatch, self.store.names(MANIFESTS, after))
         return sorted((int(match[1]), match[2]) for match in names if match)
 
 

@@ -9,6 +9,7 @@ from ottla.lake.store.local import LocalStore
 from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.webhdfs import WebHdfsStore
+from ottla.lake.tables.format_log import TableLog
 from ottla.lake.tables.formats import (
     OWN_FOLDER,
     Format,
@@ -23,7 +24,7 @@ from ottla.lake.tables.formats import (
 )
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import LakeTable, TableLog
+from ottla.lake.tables.table import LakeTable
 
 
 def place_of(target: str, options: Mapping[str, str] | None = None) -> str:
@@ -71,9 +72,8 @@ def open_table(
             "folder of its own",
         )
     if decided.name == "parquet":
-        return OwnTable.create_or_open(store, on_step)
-    log = _open_log(store, decided, options)
-    return LoggedTable.create_or_open(store, log, on_step)
+        return OwnTable(store, on_step).writable()
+    return LoggedTable(store, _open_log(store, decided, options), on_step).writable()
 
 
 def existing_table(target: str, options: Mapping[str, str] | None = None) -> LakeTable:
@@ -83,7 +83,7 @@ def existing_table(target: str, options: Mapping[str, str] | None = None) -> Lak
         require_table(store, target)
         decided = read_format(store)
         if decided is None or decided.name == "parquet":
-            return OwnTable.open(store, target)
+            return OwnTable(store)
         return LoggedTable(store, _open_log(store, decided, options))
 
 
@@ -117,47 +117,29 @@ def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | N
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"a table of format {wanted} has no catalog (catalog.…)"
         )
-    return _decided(store, wanted, options)
-
-
-def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
-    """Return the format that a first load decides. Raises OttlaError for missing packages."""
     if wanted == "parquet":
         return TableFormat(wanted)
-    try:
-        if wanted == "delta":
-            import deltalake  # noqa: F401, PLC0415  # As above.
-
-            return TableFormat(wanted)
-        from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
-    except ImportError as error:
-        raise _not_installed(wanted, error) from None
-    settings = CatalogSettings.of(store, catalog_options(options), file_options(options))
-    return TableFormat(wanted, settings.stored())
+    return TableFormat(wanted, _open_log(store, TableFormat(wanted), options).settings)
 
 
 def _open_log(
     store: FileStore, decided: TableFormat, options: Mapping[str, str] | None
 ) -> TableLog:
-    """Open the log of a Delta or Iceberg table. Raises OttlaError as `_decided`."""
+    """Open the log of a Delta or Iceberg table. Raises OttlaError for missing packages."""
+    of_files, is_shared = file_options(options), decided.is_shared
     try:
         if decided.name == "delta":
-            from ottla.lake.tables.delta import DeltaLog  # noqa: PLC0415  # As above.
+            from ottla.lake.tables.delta import DeltaLog  # noqa: PLC0415  # An extra.
 
-            return DeltaLog(store, file_options(options), is_shared=decided.is_shared)
-        from ottla.lake.tables.iceberg import IcebergLog  # noqa: PLC0415  # As above.
+            return DeltaLog(store, of_files, is_shared=is_shared)
+        from ottla.lake.tables.iceberg import IcebergLog  # noqa: PLC0415  # An extra.
         from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
     except ImportError as error:
-        raise _not_installed(decided.name, error) from None
-    settings = CatalogSettings.of(
-        store, catalog_options(options), file_options(options), decided.settings
-    )
-    return IcebergLog(store, settings, is_shared=decided.is_shared)
-
-
-def _not_installed(wanted: Format, error: ImportError) -> OttlaError:
-    return OttlaError(
-        ErrorCode.UNSUPPORTED_VERSION,
-        f"tables of format {wanted} need a package that is not installed ({error.name}): "
-        f"pip install 'ottla[{wanted}]'",
-    )
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"tables of format {decided.name} need a package that is not installed ({error.name}): "
+            f"pip install 'ottla[{decided.name}]'",
+        ) from None
+    of_catalog, stored = catalog_options(options), decided.settings or None
+    settings = CatalogSettings.of(store, of_catalog, of_files, stored)
+    return IcebergLog(store, settings, is_shared=is_shared)

@@ -1,133 +1,31 @@
 """The seam *commit*: a table in which a load's files and positions become visible in one step.
 
 The proof is the same for every format: a chain of sealed manifests, each with the digest of the
-previous one. Formats differ in the step that makes a manifest effective.
+previous one. Formats differ in the step that makes a manifest effective. A table's current state
+follows from its newest checkpoint and the manifests after it.
+
+A load refuses to build on manifests that contradict each other, unless the operator overrides that.
+Then its manifest names the problems, and from then on they count as overridden: each verification
+reports them, and no later load fails because of them. A manifest that is missing or unreadable
+cannot be overridden, because positions and sums after it are unknown.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.chain import EMPTY, TableStanding
-from ottla.lake.model.event_times import ONE_BUCKET, Buckets
-from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.model.live import live_after
+from ottla.lake.model.manifest import DataFile, Manifest, to_bytes, unseal
+from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.markers import RunningLoads
-
-# Keys in Delta's commit information and in Iceberg's snapshots.
-VERSION_KEY = "ottla.version"
-DIGEST_KEY = "ottla.digest"
-POSITIONS_KEY = "ottla.positions"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedLoad:
-    """The newest load that a log names; version 0 if none. `digest` may be only its beginning."""
-
-    version: int = 0
-    digest: str = ""
-    problem: str | None = None  # Set if the log contradicts itself.
-
-    def is_of(self, version: int, digest: str | None) -> bool:
-        """Return whether this names the manifest with this version and digest."""
-        return self.version == version and (digest or "").startswith(self.digest)
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One commit in a log. `load` and the positions are None for commits of other programs."""
-
-    name: str  # What messages call it.
-    operation: str
-    added: Mapping[str, int]  # Size in bytes by path.
-    removed: AbstractSet[str]
-    load: NamedLoad | None = None
-    positions: Mapping[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LiveFile:
-    """A file that is live in the log. `rows` is None if the log does not say."""
-
-    path: str
-    size_bytes: int
-    rows: int | None
-    # Lowest and highest value of columns in the log, as Parquet stores them. Engines skip files by
-    # them.
-    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    problem: str | None = None
-    # The event-time bucket in the log; None: the log is not divided by event time.
-    event: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LogReading:
-    """The contents of a log. Entries are in order; the oldest may be gone."""
-
-    newest: NamedLoad
-    entries: Sequence[LogEntry]
-    is_whole: bool  # Whether the first entry is the log's first.
-    live: Mapping[str, LiveFile]
-    problems: Sequence[str] = field(default=())
-    is_shared: bool = False  # Whether other programs have their own rows in the table.
-
-
-class TableLog(Protocol):
-    """The log of one table, which need not exist before the first commit."""
-
-    @property
-    def kind(self) -> str:
-        """The name of the format in messages: `Delta` or `Iceberg`."""
-
-    def newest(self) -> NamedLoad:
-        """Return the newest load that the log names."""
-
-    def require_shared(self) -> None:
-        """Raise OttlaError unless there is a table of another program that can be loaded into."""
-
-    def live_paths(self) -> Sequence[str]:
-        """Return the paths of the live files, in no order."""
-
-    def read(self, columns: Any, buckets: Buckets = ONE_BUCKET) -> LogReading:
-        """Read the whole log, to compare it with the manifests.
-
-        `columns` is the Arrow schema of the newest load's files; `buckets` says how they are
-        divided by event time.
-        """
-
-    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        """Drop the versions before our commit `oldest`, unless it is a `dry_run`.
-
-        Returns paths of files that the log still needs. Raises OttlaError.
-        """
-
-    def must_rewrite(self, columns: Any) -> bool:
-        """Return whether older files must be rewritten before files with `columns` are added.
-
-        `columns` is an Arrow schema. Older files must be rewritten if a type is wider than the
-        table's and the format has one type for all files.
-        """
-
-    def commit(self, manifest: Manifest, digest: str) -> bool:
-        """Add and remove the files of `manifest`, and name it in the log, in one step.
-
-        Returns True once the log names this manifest, even if an earlier answer was lost. Returns
-        False if the log names another manifest of this version, or a later version. Creates the log
-        if needed. Commits of other programs are no obstacle. Raises OttlaError.
-        """
-
-
-def positions_text(positions: Mapping[int, int]) -> str:
-    """Return positions in the form of a log."""
-    return json.dumps({str(partition): positions[partition] for partition in sorted(positions)})
-
-
-def positions_of(text: str) -> dict[int, int]:
-    """The inverse of `positions_text`. Raises ValueError, TypeError or AttributeError."""
-    return {int(partition): int(offset) for partition, offset in json.loads(text).items()}
+from ottla.lake.tables import data_files
+from ottla.lake.tables.formats import MANIFESTS
+from ottla.lake.tables.markers import Heads, RunningLoads, TableCheckpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +44,41 @@ class LoadLost(OttlaError):
 
 class FencedWriter(OttlaError):
     """Raised if a writer with a higher writer epoch took the table over; this writer must stop."""
+
+
+class CommittedThough(OttlaError):
+    """Raised if a commit succeeded and a step after it failed, which the next run completes."""
+
+
+@contextmanager
+def committed_before(place: str, version: int) -> Iterator[None]:
+    """Add to an error that `version` of the table in `place` is committed. Raises OttlaError."""
+    try:
+        with as_storage_error(place):
+            yield
+    except (LoadLost, FencedWriter, CommittedThough):
+        raise
+    except OttlaError as error:
+        raise CommittedThough(
+            error.code,
+            f"version {version} of {place} is committed and counts; what follows a commit failed, "
+            f"which the next run does: {error.message}",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A file that is live in the log. `rows` is None if the log does not say."""
+
+    path: str
+    size_bytes: int
+    rows: int | None
+    # Lowest and highest value of columns in the log, as Parquet stores them. Engines skip files by
+    # them.
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    problem: str | None = None
+    # The event-time bucket in the log; None: the log is not divided by event time.
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,30 +108,87 @@ class Agreement:
     is_shared: bool = False
 
 
-class LakeTable(Protocol):
-    """A table in `store`: its manifests and the files that they name."""
+class LakeTable(ABC):
+    """A table in `store`: its manifests and the files that they name.
 
-    @property
-    def store(self) -> FileStore: ...
+    `on_step` is called with the name of each completed step of a commit.
+    """
 
-    @property
-    def format(self) -> str:
-        """`parquet`, `delta` or `iceberg`."""
+    format = "parquet"  # Or `delta` or `iceberg`.
+    file_stem = staticmethod(data_files.file_stem)
+    # What errors call a link of the chain, before its name.
+    _link_kind = "the manifest"
 
-    @property
-    def running(self) -> RunningLoads: ...
+    def __init__(self, store: FileStore, on_step: Callable[[str], None] = lambda _: None) -> None:
+        self.store = store
+        self.running = RunningLoads(store)
+        self._heads = Heads(store)
+        self._checkpoints = TableCheckpoints(store)
+        self._on_step = on_step
+        self._writes = False
+
+    def writable(self) -> Self:
+        """Create what a new table needs, and complete commits that a crash interrupted.
+
+        Raises OttlaError if two writers could get the same name in the store.
+        """
+        # Create the folder that marks the table as ours first, in case of a crash half-way.
+        self.store.prepare((MANIFESTS, data_files.FOLDER))
+        self._heads.require_one(self._has_content)
+        self._writes = True
+        return self
 
     def latest(self) -> tuple[Manifest | None, str | None]:
         """Return the newest manifest and its digest, or (None, None) for an empty table.
 
         Its positions are those in the ledgers of all loads. Raises OttlaError if a manifest is
-        missing, altered, or contradicts the others, because nothing may be built on it. A table
-        that was opened for writing first completes a commit that a crash interrupted.
+        missing, altered, or contradicts the others, because nothing may be built on it. A writable
+        table also writes a head marker that was lost in a crash.
         """
+        newest, standing = self._newest()
+        if self._writes:
+            head = self._heads.newest()
+            if head is None or head.version < standing.version:
+                self._heads.write(standing.version, standing.digest)
+        return newest, standing.digest
+
+    def _newest(self) -> tuple[Manifest | None, TableStanding]:
+        """Return the newest manifest and the table's state, from the newest checkpoint on."""
+        newest, standing = self._by_checkpoint()
+        for link in without_overridden(self.links(standing)):
+            newest, standing = self._sound(link), link.after
+        return newest, standing
+
+    def _by_checkpoint(self) -> tuple[Manifest | None, TableStanding]:
+        for standing in self._checkpoints.newest_first():
+            found = self._find(standing)
+            if found is not None and standing.agrees_with(*found):
+                return found[0], standing
+        return None, EMPTY
+
+    def _sound(self, link: ManifestLink) -> Manifest:
+        if link.manifest is None or link.problems:
+            raise self._damaged("; ".join(link.problems))
+        return link.manifest
 
     def history(self) -> Iterator[Manifest]:
         """Yield all manifests, oldest first. Raises OttlaError as `latest` does."""
+        return map(self._sound, without_overridden(self.links()))
 
+    def live_files(self) -> Sequence[DataFile]:
+        """Return the live files, in the order they were added. Raises as `latest` does."""
+        live: dict[str, DataFile] = {}
+        for link in without_overridden(self.links()):
+            problems = live_after(live, self._sound(link))
+            if problems:
+                raise self._damaged(f"{self._link_kind} {link.name}: {problems[0]}")
+        return list(live.values())
+
+    def live_paths(self) -> Sequence[str]:
+        """Return the paths that readers of the format see, including files of other programs."""
+        return [file.path for file in self.live_files()]
+
+    @abstractmethod
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         """Yield each manifest after `since` with its problems, oldest first.
 
@@ -207,30 +197,21 @@ class LakeTable(Protocol):
         unknown.
         """
 
-    def live_files(self) -> Sequence[DataFile]:
-        """Return the live files, in the order they were added. Raises as `latest` does."""
-
-    def live_paths(self) -> Sequence[str]:
-        """Return the paths that readers of the format see, including files of other programs."""
-
-    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # Manifests stay.
         """Drop the versions before `oldest` from the format's log, unless it is a `dry_run`.
 
         Returns paths of files that must stay: files of the remaining versions, and files that other
         programs have to remove.
         """
+        return frozenset(self.live_paths())
 
-    def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
+    def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.
         """Compare the format's log with all manifests of the chain and their digests."""
+        return Agreement()
 
-    def file_stem(self, version: int, load_id: str, partition: int, start: int) -> str:
-        """Return the start of the names of a range's files, relative to the store's root.
-
-        A task attempt appends a hyphen, its own name, and `.parquet`.
-        """
-
-    def must_rewrite(self, columns: Any) -> bool:
+    def must_rewrite(self, columns: Any) -> bool:  # noqa: ARG002  # Each file has its own types.
         """Return whether all files must be rewritten before files with these Arrow `columns`."""
+        return False
 
     def commit(self, manifest: Manifest) -> None:
         """Make the files and positions of `manifest` visible.
@@ -238,9 +219,136 @@ class LakeTable(Protocol):
         Raises LoadLost if another commit has its version, and FencedWriter if the newest commit has
         a higher writer epoch. In both cases nothing has changed.
         """
+        content = to_bytes(manifest)
+        version, digest = manifest.version, unseal(content)[1]
+        if not self._made_visible(manifest, content, digest):
+            raise self._lost(manifest)
+        self._on_step("manifest written")
+        with committed_before(self.store.url, version):
+            self._heads.write(version, digest)
+        self._on_step("head written")
+        if self._checkpoints.is_due(version):
+            # The load is committed already; the next load reports any failure here.
+            with suppress(OSError, OttlaError):
+                self._checkpoints.write(self._newest()[1])
+        self._on_step("checkpoint written")
+
+    @abstractmethod
+    def _made_visible(self, manifest: Manifest, content: bytes, digest: str) -> bool:
+        """Make the stored form of `manifest` effective; return False if its version is taken.
+
+        Calls `on_step` with "manifest offered" before the step that may make it effective.
+        """
+
+    @abstractmethod
+    def _find(self, standing: TableStanding) -> tuple[Manifest, str] | None:
+        """Return the manifest of a checkpoint with its digest; None if it is missing."""
+
+    @abstractmethod
+    def _read(self, version: int) -> Manifest:
+        """Return the manifest of a version. Raises OSError and OttlaError."""
+
+    @abstractmethod
+    def _has_content(self) -> bool:
+        """Return whether the store has anything that is written after the first head marker."""
 
     def remove_orphans(self) -> list[str]:
         """Delete files that no manifest can ever name; return their names.
 
         These are files of loads that have ended and whose version another load has taken.
         """
+        return data_files.remove_orphans(self.store, self.running, self._loads, self._paths_named)
+
+    def _loads(self) -> Sequence[str]:
+        return self._newest()[1].loads.split()
+
+    def _paths_named(self, version: int) -> set[str]:
+        manifest = self._read(version)
+        return {file.path for file in (*manifest.files, *manifest.dead_letters)}
+
+    def _lost(self, manifest: Manifest) -> OttlaError:
+        """Return the error for a commit whose version another commit has taken."""
+        newest, _ = self._newest()
+        place = self.store.url
+        if newest is not None and newest.writer_epoch > manifest.writer_epoch:
+            return FencedWriter(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"a writer with epoch {newest.writer_epoch} has taken {place} over from "
+                f"this one, which has epoch {manifest.writer_epoch} and changed nothing: see that "
+                "only one long-running writer is started",
+            )
+        return LoadLost(
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+            f"another load committed version {manifest.version} of {place} first; this "
+            "one changed nothing: run it again to load what is new since",
+        )
+
+    def _damaged(self, problems: str) -> OttlaError:
+        """Return the error for a table that contradicts itself."""
+        return OttlaError(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
+            "it: restore the file from a copy, or load into a new folder. Where all manifests are "
+            "readable, `ottla lake load --override REASON` puts the problems on record and goes on",
+        )
+
+
+def without_overridden(links: Iterable[ManifestLink]) -> Iterator[ManifestLink]:
+    """Yield the links without problems that a later manifest records as overridden."""
+    known = list(links)
+    overridden = {one for link in known if link.manifest for one in link.manifest.overridden}
+    for link in known:
+        left = [problem for problem in link.problems if problem not in overridden]
+        # A missing manifest can have nothing overridden.
+        yield replace(link, problems=left) if link.manifest is not None else link
+
+
+def overridden_by(manifests: Iterable[Manifest]) -> list[str]:
+    """Return all overridden problems with the commit that recorded them, oldest first."""
+    return [
+        f"{one} (overridden by {manifest.kind} {manifest.version})"
+        for manifest in manifests
+        for one in manifest.overridden
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """The state that a load builds on in spite of `problems`.
+
+    If the newest manifest's positions and sums differ from those derived from the ledgers and
+    files, `newest` has the derived ones.
+    """
+
+    newest: Manifest | None
+    digest: str | None
+    problems: tuple[str, ...] = ()
+
+
+def foundation(table: LakeTable) -> Foundation | None:
+    """Return the table's state with the problems that are not on record yet.
+
+    None if a manifest is missing or unreadable.
+    """
+    newest, standing, problems = None, TableStanding(), list[str]()
+    for link in without_overridden(table.links()):
+        if link.manifest is None:
+            return None
+        newest, standing = link.manifest, link.after
+        problems += link.problems
+    if newest is None:
+        return Foundation(None, None)
+    corrected = replace(
+        newest,
+        version=standing.version,
+        positions=standing.positions,
+        total_rows=standing.total_rows,
+        total_hash=standing.total_hash,
+        writer_epoch=standing.writer_epoch,
+    )
+    return Foundation(corrected, standing.digest, tuple(problems))
+
+
+def on_record(problems: Sequence[str], reason: str) -> tuple[str, ...]:
+    """Return what a manifest records as overridden: the problems and the operator's reason."""
+    return (*problems, f"reason: {reason}") if problems else ()

@@ -21,7 +21,7 @@ from ottla.lake.model.manifest import Changelog, DataFile, Manifest, TableSchema
 from ottla.lake.model.plan import Range, SizedRange, ranges
 from ottla.lake.model.types import plain
 from ottla.lake.rows.changelog_columns import Columns, is_debezium, operation_of, require_fitting
-from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.changelog_state import TableState, hidden_stem
 from ottla.lake.write.commit import (

@@ -10,8 +10,7 @@ from ottla.lake.model.chain import HIDDEN_FOLDER
 from ottla.lake.model.live import hidden_after, live_after
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.tables.data_files import load_stem
-from ottla.lake.tables.sound_chain import without_overridden
-from ottla.lake.tables.table import LakeTable, ManifestLink
+from ottla.lake.tables.table import LakeTable, ManifestLink, without_overridden
 from ottla.lake.write import changelog_checkpoints as checkpoints
 from ottla.lake.write.changelog_checkpoints import StateFiles
 

@@ -31,10 +31,9 @@ from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import loss_explained
-from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.file_check import require_files
-from ottla.lake.tables.sound_chain import Foundation
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.table import Foundation, LakeTable
 from ottla.lake.write.event_times import (
     empty_at,
     events_after,

@@ -20,11 +20,10 @@ from ottla.lake.model.layout import layout_of
 from ottla.lake.model.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.model.option import filled
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import committed_before
-from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.file_check import require_files
 from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.table import LakeTable, committed_before
 from ottla.lake.write.counts import Columns, CountingFiles, counting_now
 from ottla.lake.write.file_groups import groups
 from ottla.lake.write.rewrite_task import RewriteTask, rewritten

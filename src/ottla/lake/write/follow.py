@@ -24,7 +24,7 @@ from ottla.lake.source.boundaries import require_boundaries
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.source_options import parse_options
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.data_files import Steps
+from ottla.lake.tables.commit import Steps
 from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.write.dead_letters import send_letters
 from ottla.lake.write.follow_batches import run_batches

@@ -15,10 +15,8 @@ from ottla.lake.model.plan import Boundary
 from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.source.ledgers import commit_positions
-from ottla.lake.tables.commit import committed_before
-from ottla.lake.tables.data_files import Steps
-from ottla.lake.tables.sound_chain import foundation, on_record
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.commit import Steps
+from ottla.lake.tables.table import LakeTable, committed_before, foundation, on_record
 from ottla.lake.write.commit import (
     LoadPlan,
     LoadSettings,

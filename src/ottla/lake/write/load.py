@@ -21,11 +21,9 @@ from ottla.lake.source.cluster import connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.source.ledgers import commit_positions
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import committed_before
-from ottla.lake.tables.data_files import Steps
+from ottla.lake.tables.commit import Steps
 from ottla.lake.tables.opening import open_table, place_of
-from ottla.lake.tables.sound_chain import foundation, on_record
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import LoadLost, committed_before, foundation, on_record
 from ottla.lake.write.commit import (
     built_on,
     commit_plan,

@@ -23,9 +23,9 @@ from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.source.boundaries import Limits, offsets_of
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import committed_before
-from ottla.lake.tables.data_files import Steps
+from ottla.lake.tables.commit import Steps
 from ottla.lake.tables.opening import existing_table, open_table, place_of
+from ottla.lake.tables.table import committed_before
 from ottla.lake.write.commit import built_on, commit_plan, plan_load
 from ottla.lake.write.settings import settings_of
 from ottla.lake.write.swap import NothingDiffers, RangeSwap

@@ -14,7 +14,7 @@ from ottla.lake.model.layout import DEAD, layout_of
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.row_hash import MODULUS
-from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.file_check import check_bytes, require_files
 from ottla.lake.tables.table import LakeTable, LoadLost
 from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on

@@ -11,7 +11,7 @@ from ottla.lake.job.task import Runner
 from ottla.lake.model.chain import in_bucket
 from ottla.lake.model.layout import layout_of
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.write.counts import counting_now

@@ -14,7 +14,7 @@ from ottla.lake.model.event_times import (
     contradictions,
     decided,
     moves,
-    said,
+    settled,
 )
 
 HOUR = 3_600_000
@@ -62,7 +62,8 @@ def test_a_watermark_never_falls_and_the_chain_derives_it(
     loads: list[tuple[dict[int, int], dict[int, int], int, int | None]],
 ) -> None:
     """Whatever is seen, allowed and idle; any other watermark contradicts the chain."""
-    events, before, mark = EventTimes(), "", -2000
+    events, mark = EventTimes(), -2000
+    before: EventTimes | None = None
     partitions = {0: 1, 1: 1, 2: 1}
     for seen, empty, lateness_ms, idle_ms in loads:
         events = replace(events, lateness_ms=lateness_ms, idle_ms=idle_ms, late={})
@@ -73,7 +74,7 @@ def test_a_watermark_never_falls_and_the_chain_derives_it(
             mark = events.watermark_ms
             forged = replace(events, watermark_ms=mark + 1)
             assert contradictions(before, forged, "load", partitions) != []
-        before = said(events)
+        before = settled(events)
         assert contradictions(before, events, "compaction", partitions) == []
 
 

@@ -22,11 +22,12 @@ from ottla.lake.job.output import ParquetOutput
 from ottla.lake.model.manifest import Manifest, next_manifest
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.delta import DeltaLog
+from ottla.lake.tables.format_log import TableLog
 from ottla.lake.tables.iceberg import IcebergLog
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.opening import existing_table, open_table
-from ottla.lake.tables.table import FencedWriter, LoadLost, TableLog
+from ottla.lake.tables.table import FencedWriter, LoadLost
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, data_file, rows, written
 
@@ -296,7 +297,7 @@ def test_lost_answer_is_found_out(
     kind = "delta" if lossy is DeltaAnswerLost else "iceberg"
     commit(open_table(str(tmp_path), kind), 10)
     log = lossy(LocalStore(tmp_path), is_done=is_done)
-    table = LoggedTable.create_or_open(LocalStore(tmp_path), log)
+    table = LoggedTable(LocalStore(tmp_path), log).writable()
     commit(table, 10)
 
     assert log.lost == (1 if is_done else 2)  # type: ignore[attr-defined]  # Of both of them.

@@ -1,19 +1,15 @@
 """What a load does with a table's log does not grow with the number of loads."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-import pytest
 from deltalake import CommitProperties, Transaction
 
 import ottla.lake
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.delta import DeltaLog
-from ottla.lake.tables.delta_entries import newest_load
+from ottla.lake.tables.format_log import NamedLoad
 from ottla.lake.tables.iceberg_entries import KEEP
 from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import NamedLoad
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 
@@ -84,37 +80,20 @@ def test_verify_says_what_of_the_log_is_not_compared_any_more(tmp_path: Path) ->
     assert of_loads.startswith("Iceberg's log has no entries of loads 1 to 2 any more")
 
 
-def test_delta_names_the_newest_load_without_opening_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the entries since the checkpoint, whatever others committed behind it."""
+def test_delta_names_the_newest_load(tmp_path: Path) -> None:
+    """After a checkpoint, whatever others committed since."""
     table = open_table(str(tmp_path), "delta")
     store = LocalStore(tmp_path)
     for _ in range(12):
         commit(table, 1, partitions=1)
-        found = newest_load(store, "ottla", "ottla.digest")
         newest, digest = table.latest()
-        assert found is None or (newest and found.is_of(newest.version, digest))
-    assert found is not None
+        assert newest is not None
+        assert DeltaLog(store).newest().is_of(newest.version, digest)
+    assert digest is not None
     readers.delta(tmp_path).create_checkpoint()
-    assert newest_load(store, "ottla", "ottla.digest") == NamedLoad(12, digest[:15])
-    readers.delta(tmp_path).alter.set_table_properties({"delta.appendOnly": "false"})
-    assert newest_load(store, "ottla", "ottla.digest") == NamedLoad(12, digest[:15])
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("the table was opened")
-
-    monkeypatch.setattr("ottla.lake.tables.delta.DeltaTable", refuse)
     assert DeltaLog(store).newest() == NamedLoad(12, digest[:15])
-
-
-def test_delta_is_opened_where_its_entries_do_not_say(tmp_path: Path) -> None:
-    """One application transaction without the other, a damaged entry, or no load since long."""
-    table = open_table(str(tmp_path), "delta")
-    for _ in range(11):
-        commit(table, 1, partitions=1)
-    store = LocalStore(tmp_path)
-    assert newest_load(store, "ottla", "ottla.digest") is not None
+    readers.delta(tmp_path).alter.set_table_properties({"delta.appendOnly": "false"})
+    assert DeltaLog(store).newest() == NamedLoad(12, digest[:15])
     others = readers.delta(tmp_path)
     others.create_write_transaction(
         [],
@@ -123,15 +102,4 @@ def test_delta_is_opened_where_its_entries_do_not_say(tmp_path: Path) -> None:
         partition_by=[],
         commit_properties=CommitProperties(app_transactions=[Transaction("ottla", 99)]),
     )
-    assert newest_load(store, "ottla", "ottla.digest") is None
     assert DeltaLog(store).newest().version == 99
-    last = tmp_path / f"_delta_log/{others.version():020d}.json"
-    last.write_bytes(b"{")
-    assert newest_load(store, "ottla", "ottla.digest") is None
-    last.unlink()
-    assert newest_load(store, "ottla", "ottla.digest") is not None
-    hint = tmp_path / "_delta_log/_last_checkpoint"
-    hint.write_text(json.dumps({"version": 500}))
-    assert newest_load(store, "ottla", "ottla.digest") is None
-    hint.unlink()
-    assert newest_load(store, "ottla", "ottla.digest") is None

@@ -33,7 +33,7 @@ class LateLog(DeltaLog):
 def test_its_manifest_stays_and_it_is_not_called_lost(tmp_path: Path) -> None:
     commit(open_table(str(tmp_path), "delta"), 10, partitions=1)
     store = open_table(str(tmp_path)).store
-    table = LoggedTable.create_or_open(store, LateLog(store))
+    table = LoggedTable(store, LateLog(store)).writable()
     table.commit(written(table, 10, uuid.uuid4().hex, partitions=1))
     found = ottla.lake.verify(str(tmp_path), bootstrap=None)
     assert (found.problems, found.rows, found.loads) == ([], 30, 3)
@@ -80,7 +80,7 @@ def test_a_commit_without_an_answer_is_not_known_to_be_undone(tmp_path: Path, ki
         if kind == "delta"
         else VanishingIceberg(store, CatalogSettings("ottla", ("ottla", tmp_path.name)))
     )
-    table = LoggedTable.create_or_open(store, log)
+    table = LoggedTable(store, log).writable()
     with pytest.raises(PutUnknown, match=r"not known whether version 2 .* was committed"):
         table.commit(written(table, 10, uuid.uuid4().hex, partitions=1))
     found = ottla.lake.verify(str(tmp_path), bootstrap=None)

@@ -12,7 +12,7 @@ from tests.unit.lake.tables import commit, written
 
 
 def table(folder: Path) -> OwnTable:
-    return OwnTable.create_or_open(LocalStore(folder))
+    return OwnTable(LocalStore(folder)).writable()
 
 
 def test_sums_are_those_of_the_files_that_count(tmp_path: Path) -> None:

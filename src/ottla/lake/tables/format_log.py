@@ -1,23 +1,178 @@
-"""Compares the log of a table format with the chain of manifests, both ways.
+"""The log of a table format (Delta or Iceberg), and its comparison with the chain of manifests.
+
+The log decides which manifests count. Each of our commits in it names a manifest by version and
+digest, and repeats the positions. Other programs may commit between ours; their changes to files
+are read as well.
 
 The chain says what loads did; the log says what readers see. Each of our commits in the log must be
 a manifest of the chain with the same files and positions, and each manifest's files must be live in
 the log. Other programs may have replaced files, for example by compaction. That is allowed if the
 rows are the same, which the caller has to compare.
-
-Pure.
 """
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
+from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.store.errors import as_log_error
+from ottla.lake.store.retries import retried
+from ottla.lake.store.store import FileStore
+from ottla.lake.tables.commit import CommitRefused, Doubt, doubted_once_tried
 from ottla.lake.tables.statistics import FileStatistics
-from ottla.lake.tables.table import Agreement, FilesOfOthers, LiveFile, LogEntry, LogReading
+from ottla.lake.tables.table import Agreement, FilesOfOthers, LiveFile
 
+# Keys in Delta's commit information and in Iceberg's snapshots.
+VERSION_KEY = "ottla.version"
+DIGEST_KEY = "ottla.digest"
+POSITIONS_KEY = "ottla.positions"
+# How often a commit is tried, since commits of other programs may come first.
+TRIES = 20
 _NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLoad:
+    """The newest load that a log names; version 0 if none. `digest` may be only its beginning."""
+
+    version: int = 0
+    digest: str = ""
+    problem: str | None = None  # Set if the log contradicts itself.
+
+    def is_of(self, version: int, digest: str | None) -> bool:
+        """Return whether this names the manifest with this version and digest."""
+        return self.version == version and (digest or "").startswith(self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One commit in a log. `load` and the positions are None for commits of other programs."""
+
+    name: str  # What messages call it.
+    operation: str
+    added: Mapping[str, int]  # Size in bytes by path.
+    removed: AbstractSet[str]
+    load: NamedLoad | None = None
+    positions: Mapping[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """The contents of a log. Entries are in order; the oldest may be gone."""
+
+    newest: NamedLoad
+    entries: Sequence[LogEntry]
+    is_whole: bool  # Whether the first entry is the log's first.
+    live: Mapping[str, LiveFile]
+    problems: Sequence[str] = field(default=())
+    is_shared: bool = False  # Whether other programs have their own rows in the table.
+
+
+class TableLog(ABC):
+    """The log of one table, which need not exist before the first commit."""
+
+    kind: str  # The name of the format in messages: `Delta` or `Iceberg`.
+    # What the table's first load stores for later ones, such as the catalog.
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(self, store: FileStore, *, is_shared: bool) -> None:
+        self._store = store
+        # Whether another program made the table, and has its own rows in it.
+        self._is_shared = is_shared
+
+    @abstractmethod
+    def newest(self) -> NamedLoad:
+        """Return the newest load that the log names."""
+
+    @abstractmethod
+    def require_shared(self) -> None:
+        """Raise OttlaError unless there is a table of another program that can be loaded into."""
+
+    @abstractmethod
+    def live_paths(self) -> Sequence[str]:
+        """Return the paths of the live files, in no order."""
+
+    @abstractmethod
+    def read(self, columns: Any, buckets: Buckets = ONE_BUCKET) -> LogReading:
+        """Read the whole log, to compare it with the manifests.
+
+        `columns` is the Arrow schema of the newest load's files; `buckets` says how they are
+        divided by event time.
+        """
+
+    @abstractmethod
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
+        """Drop the versions before our commit `oldest`, unless it is a `dry_run`.
+
+        Returns paths of files that the log still needs. Raises OttlaError.
+        """
+
+    @abstractmethod
+    def must_rewrite(self, columns: Any) -> bool:
+        """Return whether older files must be rewritten before files with `columns` are added.
+
+        `columns` is an Arrow schema. Older files must be rewritten if a type is wider than the
+        table's and the format has one type for all files.
+        """
+
+    def commit(self, manifest: Manifest, digest: str) -> bool:
+        """Add and remove the files of `manifest`, and name it in the log, in one step.
+
+        Returns True once the log names this manifest, even if an earlier answer was lost. Returns
+        False if the log names another manifest of this version, or a later version. Creates the log
+        if needed. Commits of other programs are no obstacle. Raises OttlaError.
+        """
+        with doubted_once_tried(self._store.url, manifest.version) as doubt:
+            return retried(TRIES, CommitRefused)(self._commit_once, manifest, digest, doubt)
+
+    @abstractmethod
+    def _commit_once(self, manifest: Manifest, digest: str, doubt: Doubt) -> bool:
+        """Do as `commit`, with one try. Raises CommitRefused if another try may succeed."""
+
+    def _errors(self) -> AbstractContextManager[None]:
+        """Convert errors of the format's library."""
+        return as_log_error(self.kind, self._store.url)
+
+    def _failed(self, why: object, kind: type[OttlaError] = CommitRefused) -> OttlaError:
+        what = f"the {self.kind} table in {self._store.url} can't be read or written: {why}"
+        return kind(ErrorCode.KAFKA_STORAGE_ERROR, what)
+
+    def _not_loadable(self, *problems: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"nothing can be loaded into the {self.kind} table in {self._store.url}: "
+            f"{'; '.join(problems)}. Change the table (ALTER TABLE), or the columns of the load",
+        )
+
+    def _require_live(self, manifest: Manifest, live: Mapping[str, object]) -> None:
+        """Refuse to remove a file that is not live: its rows are in a file of another name."""
+        gone = [file.path for file in manifest.removed if file.path not in live]
+        if gone:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the {self.kind} table in {self._store.url} does not have {gone[0]} any more: "
+                "another program has removed or replaced it; nothing was committed. `ottla lake "
+                "verify` tells what became of its rows",
+            )
+
+
+def positions_text(positions: Mapping[int, int]) -> str:
+    """Return positions in the form of a log."""
+    return json.dumps({str(partition): positions[partition] for partition in sorted(positions)})
+
+
+def positions_of(text: str) -> dict[int, int]:
+    """The inverse of `positions_text`. Raises ValueError, TypeError or AttributeError."""
+    return {int(partition): int(offset) for partition, offset in json.loads(text).items()}
 
 
 def compare(
