@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rig.hdfs import HdfsCluster
 
-from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
+from ottla.lake.store.targets import open_store
 from tests.integration.lake_stores.servers import BUCKET, hdfs_cluster, s3_server
 
 __all__ = ["hdfs_cluster", "s3_server"]

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
+from ottla.lake.store.targets import open_store
 
 WRITERS = 50
 ROUNDS = 5
@@ -50,7 +50,7 @@ def test_one_of_many_writers_gets_the_name(store: FileStore) -> None:
 
 RACER = """
 import sys
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 store = open_store(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
@@ -85,7 +85,7 @@ def test_processes_share_out_the_names(store: FileStore) -> None:
 
 KILLED = """
 import os, signal, sys, threading
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 store = open_store(sys.argv[1])
 threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGKILL)).start()
 for number in range(1000000):

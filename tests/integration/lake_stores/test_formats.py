@@ -11,7 +11,7 @@ from rig.s3 import REGION, S3Server
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.table import LoadLost

@@ -8,8 +8,8 @@ import pytest
 from rig.lossy_proxy import LossyProxy, lossy_proxy
 from rig.s3 import S3Server
 
-from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore, PutUnknown, StoreUnreachable
+from ottla.lake.store.targets import open_store
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.own import OwnTable

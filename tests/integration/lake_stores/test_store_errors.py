@@ -13,7 +13,7 @@ from rig.s3 import SECRET, S3Server, s3
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from ottla.lake.tables.opening import open_table
 from tests.integration.lake_stores.servers import BUCKET
 

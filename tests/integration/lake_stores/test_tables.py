@@ -18,7 +18,7 @@ from rig.s3 import KEY, REGION, SECRET, S3Server
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.table import LoadLost
 from tests.integration.lake_stores.servers import BUCKET

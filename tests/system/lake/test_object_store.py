@@ -14,7 +14,7 @@ from rig.s3 import KEY, REGION, SECRET, S3Server
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import run_here
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from tests.integration.lake_stores.servers import BUCKET, hdfs_cluster, s3_server
 
 __all__ = ["hdfs_cluster", "s3_server"]

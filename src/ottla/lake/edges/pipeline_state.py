@@ -15,7 +15,7 @@ from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from ottla.lake.tables.data_files import files_present
 from ottla.lake.tables.formats import file_options, holds_table, require_own
 from ottla.lake.tables.opening import existing_table, place_of

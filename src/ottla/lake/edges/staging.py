@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import PreparedBatch
 from ottla.lake.edges.staged import read_batches, write_batch
-from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import StoreWriter
+from ottla.lake.store.targets import open_store
 
 _log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ Pure; files that it names were read by the caller.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from ottla.base.errors import OttlaError, WrongWords
+from ottla.lake.model.option import hint
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.model.types import Type, parse_type
 
@@ -212,9 +212,7 @@ def require_options(options: Mapping[str, Any], more: Iterable[str] = ()) -> Non
 def _require_known(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     for word in given:
         if word not in known:
-            near = get_close_matches(word, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise wrong(f"{what} has {word}, which is not known; {hint}")
+            raise wrong(f"{what} has {word}, which is not known; {hint(word, known)}")
 
 
 def decode_from(options: Mapping[str, Any]) -> Decode:

@@ -4,7 +4,7 @@ The fields of a TypedDict are declared `Annotated[type, Option(…)]`. From that
 defaults, the refusal of unknown names, the options of the commands and the keys of pipeline files.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -118,6 +118,13 @@ def _declared(kind: Any) -> Iterator[tuple[str, Declared]]:
         yield name, Declared(name, inner, option)
 
 
+def hint(word: str, known: Iterable[str]) -> str:
+    """Return the known word that is near to an unknown one, or all of them."""
+    words = list(known)
+    near = get_close_matches(word, words, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(words)}"
+
+
 def filled(kind: type[O], given: O) -> O:
     """Return the given options, with defaults for all others.
 
@@ -127,9 +134,7 @@ def filled(kind: type[O], given: O) -> O:
     words: Mapping[str, Any] = given  # type: ignore[assignment]  # A TypedDict is a mapping.
     for name in words:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise WrongWords(f"there is no option {name}; {hint}")
+            raise WrongWords(f"there is no option {name}; {hint(name, known)}")
     found: Any = {
         name: one.read(words[name] if words.get(name) is not None else one.option.default)
         for name, one in known.items()

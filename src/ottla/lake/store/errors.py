@@ -54,8 +54,8 @@ def as_storage_error(folder: str) -> Iterator[None]:
     except (ConnectionError, TimeoutError):
         raise
     except OSError as error:
-        told = refusal_of_disk(error) or error
-        raise OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, _sentence(told, folder)) from error
+        sentence = _sentence(refusal_of_disk(error) or error, folder)
+        raise OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, sentence) from error
 
 
 def _sentence(error: OSError, folder: str) -> str:

@@ -280,7 +280,7 @@ class IcebergLog(TableLog):
             lower_bounds=low,
             upper_bounds=high,
             key_metadata=None,
-            split_offsets=list(found.row_group_starts),
+            split_offsets=None,
             equality_ids=None,
             sort_order_id=None,
             spec_id=now.default_spec_id,

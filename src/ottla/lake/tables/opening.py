@@ -6,8 +6,8 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.local import LocalStore
-from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
+from ottla.lake.store.targets import open_store
 from ottla.lake.store.webhdfs import WebHdfsStore
 from ottla.lake.tables.format_log import TableLog
 from ottla.lake.tables.formats import (

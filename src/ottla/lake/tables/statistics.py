@@ -30,11 +30,10 @@ class ColumnBounds:
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """The number of rows in a file, its bounds by column, and the offsets of its row groups."""
+    """The number of rows in a file, and its bounds by column."""
 
     rows: int
     columns: Mapping[str, ColumnBounds]
-    row_group_starts: Sequence[int]
 
 
 def read_statistics(store: FileStore, file: DataFile) -> FileStatistics:
@@ -54,8 +53,7 @@ def statistics_of(footer: Any) -> FileStatistics:
             bounds = _bounds([group.column(at).statistics for group in groups])
             if bounds is not None:
                 columns[column.path] = bounds
-    starts = sorted(_start(group.column(0)) for group in groups)
-    return FileStatistics(footer.num_rows, columns, starts)
+    return FileStatistics(footer.num_rows, columns)
 
 
 def _bounds(parts: Sequence[Any]) -> ColumnBounds | None:
@@ -71,12 +69,6 @@ def _bounds(parts: Sequence[Any]) -> ColumnBounds | None:
         max(part.max_raw for part in bounded),
         sum(part.null_count for part in parts),
     )
-
-
-def _start(column: Any) -> int:
-    first = column.dictionary_page_offset
-    start: int = column.data_page_offset if first is None else min(first, column.data_page_offset)
-    return start
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.store.opening import folder_of
+from ottla.lake.store.targets import folder_of
 from ottla.lake.write.pace import PublishPace
 from ottla.lake.write.publish_fields import Fields
 from ottla.lake.write.publish_position import (

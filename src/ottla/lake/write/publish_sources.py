@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.store.opening import folder_of, open_store
 from ottla.lake.store.store import FileStore
+from ottla.lake.store.targets import folder_of, open_store
 from ottla.lake.tables.formats import is_own
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.publish_fields import RAW, Fields, as_row, over

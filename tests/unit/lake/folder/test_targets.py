@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.store.opening import folder_of, local_folder, open_store
+from ottla.lake.store.targets import folder_of, local_folder, open_store
 
 HOME = Path("/home/ida")
 

@@ -1,4 +1,8 @@
-"""Opens the store that a target names."""
+"""The store that a target names: a path, a file: URL, or the URL of a store.
+
+Any other scheme is refused: a path that begins like one (`flights:2024`) would otherwise become a
+folder of that name.
+"""
 
 import os
 import re
@@ -61,18 +65,26 @@ def _of_url(url: str, rest: str) -> Path:
         raise _no_folder(url, f"names a folder of another machine, {host}")
     if not rest.startswith("/"):
         raise _no_folder(url, "has no absolute path")
-    if "?" in rest or "#" in rest:
-        raise _no_folder(url, "has a query or a fragment (in a URL ? is %3F and # is %23)")
-    if _BROKEN_ESCAPE.search(rest):
-        raise _no_folder(url, "has a % without two hexadecimal digits (in a URL % is %25)")
+    problem = _escape_problem(rest)
+    if problem:
+        raise _no_folder(url, problem)
     path_bytes = unquote_to_bytes(rest)
     if b"\0" in path_bytes:
         raise _no_folder(url, "holds a zero byte")
     return Path("/" + os.fsdecode(path_bytes).lstrip("/"))
 
 
+def _escape_problem(rest: str) -> str:
+    """Return the problem of the characters after a URL's scheme; empty if there is none."""
+    if "?" in rest or "#" in rest:
+        return "has a query or a fragment (in a URL ? is %3F and # is %23)"
+    if _BROKEN_ESCAPE.search(rest):
+        return "has a % without two hexadecimal digits (in a URL % is %25)"
+    return ""
+
+
 def _no_folder(target: str, why: str) -> OttlaError:
-    return WrongWords(f"the target {target!r} {why}; {_SUPPORTED}")
+    return _no_url(target, f"{why}; {_SUPPORTED}")
 
 
 def _other_filesystem(target: str, scheme: str) -> OttlaError:
@@ -135,10 +147,9 @@ def _url(target: str, scheme: str) -> str:
         form = "CONTAINER@ACCOUNT.…" if scheme in _WITH_CONTAINER else "BUCKET"
         # Do not show the target: it may contain a secret.
         raise _no_url(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")
-    if "?" in rest or "#" in rest:
-        raise _no_url(target, "has a query or a fragment (in a URL ? is %3F and # is %23)")
-    if _BROKEN_ESCAPE.search(rest):
-        raise _no_url(target, "has a % without two hexadecimal digits (in a URL % is %25)")
+    problem = _escape_problem(rest)
+    if problem:
+        raise _no_url(target, problem)
     path = found.path.rstrip("/")
     if "//" in path or {".", ".."} & set(path.split("/")):
         raise _no_url(target, "has an empty part, . or .. in its path")
