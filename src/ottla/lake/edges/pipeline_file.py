@@ -15,7 +15,6 @@ All other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` lists the
 key is an error that names the nearest known one, so that a mistyped policy is not ignored.
 """
 
-import difflib
 import os
 import re
 import tomllib
@@ -30,7 +29,7 @@ from ottla.base.quantities import size_bytes, span_ms
 from ottla.base.secret_options import expanded, is_secret, is_setting, resolved
 from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions
 from ottla.lake.model.manifest import Keeps
-from ottla.lake.model.option import Declared, O, declared, filled
+from ottla.lake.model.option import Declared, O, declared, filled, hint
 from ottla.lake.write.settings import schemas_beside
 
 _FIXED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\~]")
@@ -262,9 +261,7 @@ def _fits(value: object, wanted: str) -> bool:
 
 
 def _unknown(name: str, what: str, word: str, known: tuple[str, ...]) -> OttlaError:
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return _wrong(name, f"has a {what}, which is not known; {hint}")
+    return _wrong(name, f"has a {what}, which is not known; {hint(word, known)}")
 
 
 def _wrong(name: str, what: str) -> OttlaError:
