@@ -11,10 +11,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.shard import GroupShard
-from ottla.broker.handlers.heartbeat import Heartbeat
-from ottla.broker.handlers.join_group import JoinGroup
-from ottla.broker.handlers.offset_commit import OffsetCommit
-from ottla.broker.handlers.sync_group import SyncGroup
+from ottla.broker.handlers.classic_membership import Heartbeat, JoinGroup, SyncGroup
+from ottla.broker.handlers.group_offsets import OffsetCommit
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline, Purgatory

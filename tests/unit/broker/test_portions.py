@@ -3,10 +3,10 @@
 import pytest
 from rig.large_requests import growing
 
-from ottla.broker.handlers.describe_configs import DescribeConfigs
-from ottla.broker.handlers.describe_producers import DescribeProducers
-from ottla.broker.handlers.join_group import JoinGroup
+from ottla.broker.handlers.classic_membership import JoinGroup
+from ottla.broker.handlers.configs import DescribeConfigs
 from ottla.broker.handlers.offset_fetch import OffsetFetch
+from ottla.broker.handlers.transaction_listings import DescribeProducers
 from ottla.broker.process.apis import served
 from ottla.broker.requests.portions import (
     answer_once,

@@ -1,1 +1,1 @@
-"""The request handlers, one file per API."""
+"""The request handlers: one class for each API, one module for each family of APIs."""

@@ -1,8 +1,4 @@
-"""CreateTopics (19), versions 2-7: creates topics by partition counts or replica lists.
-
-Can validate only. Topics are created independently: a failure does not affect the others. The
-answer of version 5 and later has the settings in effect (KIP-525).
-"""
+"""Create topics, and add partitions to them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,11 +9,13 @@ from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.broker.audit.details import created, portions, shown_setting
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.quotas.mutation_quota import admit
-from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, named
+from ottla.broker.requests.portions import Repeated, in_portions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import TopicOutcome, Topics, patience_ms
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import RequestedTopic, check_partition_count
@@ -27,11 +25,15 @@ from ottla.wire.messages.topics import (
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
 
-_QUOTA_ERROR_SINCE = 6
+_TOPICS_QUOTA_ERROR_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"
 
 
@@ -69,7 +71,9 @@ _create_each: Guard[CreateTopicsRequest, CreateTopicsResponse] = each(
 )
 
 
-def _changes(body: CreateTopicsRequest, response: CreateTopicsResponse) -> Iterator[AdminChange]:
+def _topics_changes(
+    body: CreateTopicsRequest, response: CreateTopicsResponse
+) -> Iterator[AdminChange]:
     """Return audit lines for each topic: the created one or, after a failure, the requested one."""
     if body.validate_only:
         return
@@ -92,18 +96,22 @@ def _changes(body: CreateTopicsRequest, response: CreateTopicsResponse) -> Itera
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateTopics(Handler):
-    """Serves CreateTopics."""
+    """CreateTopics (19), versions 2-7: creates topics by partition counts or replica lists.
+
+    Can validate only. Topics are created independently: a failure does not affect the others. The
+    answer of version 5 and later has the settings in effect (KIP-525).
+    """
 
     api = Api(
         CreateTopicsRequest,
         CreateTopicsResponse,
         Versions(2, 7),
         needs=_needs,
-        changes=_changes,
+        changes=_topics_changes,
         # 10,000 topics of one partition with three replicas, the most that one request may create.
         fewer_elements_max=50_000,
         on_error=lambda body, code, message: CreateTopicsResponse(
-            topics=[_failed(topic.name, code, message) for topic in body.topics]
+            topics=[_topics_failed(topic.name, code, message) for topic in body.topics]
         ),
     )
 
@@ -124,10 +132,10 @@ class CreateTopics(Handler):
                 new = _new_topic(topic)
                 if not body.validate_only:
                     count = _partition_count(topic, self.settings)
-                    admit(request, count, strict=request.version >= _QUOTA_ERROR_SINCE)
+                    admit(request, count, strict=request.version >= _TOPICS_QUOTA_ERROR_SINCE)
                 wanted.append(new)
             except OttlaError as error:
-                results[topic.name] = _failed(topic.name, error.code, error.message)
+                results[topic.name] = _topics_failed(topic.name, error.code, error.message)
         for outcome in await self.topics.create(
             wanted, validate_only=body.validate_only, timeout_ms=patience_ms(body.timeout_ms)
         ):
@@ -178,7 +186,7 @@ def _result(outcome: TopicOutcome, settings: BrokerSettings) -> CreatableTopicRe
     topic = outcome.topic
     if topic is None:
         assert outcome.error is not None
-        return _failed(outcome.name, outcome.error.code, outcome.error.message)
+        return _topics_failed(outcome.name, outcome.error.code, outcome.error.message)
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
@@ -202,5 +210,90 @@ def _configs(topic: TopicImage, settings: BrokerSettings) -> list[CreatableTopic
     return shown
 
 
-def _failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
+def _topics_failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
+
+
+_PARTITIONS_QUOTA_ERROR_SINCE = 3
+
+
+def _partitions_changes(
+    body: CreatePartitionsRequest, response: CreatePartitionsResponse
+) -> Iterator[AdminChange]:
+    """Return an audit line for each topic."""
+    if body.validate_only:
+        return
+    codes = {one.name: one.error_code for one in response.results}
+    for wanted in body.topics:
+        detail = {"partition_count": wanted.count}
+        need = topic_need(AclOperation.ALTER, wanted.name)
+        yield AdminChange((need,), detail, codes.get(wanted.name, 0))
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CreatePartitions(Handler):
+    """CreatePartitions (37), versions 0-3: adds partitions to topics (KIP-195)."""
+
+    api = Api(
+        CreatePartitionsRequest,
+        CreatePartitionsResponse,
+        Versions(0, 3),
+        needs=each(
+            lambda body: body.topics,
+            lambda response: response.results,
+            named(AclOperation.ALTER, AclResource.TOPIC, lambda topic: topic.name),
+        ),
+        changes=_partitions_changes,
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.results,
+            lambda topic: topic.name,
+            most=64,
+            repeated=Repeated.ANSWERED_ONCE,
+            keeps_lists=True,
+        ),
+        on_error=lambda body, code, message: CreatePartitionsResponse(
+            results=[_partitions_failed(topic.name, code, message) for topic in body.topics]
+        ),
+    )
+
+    view: ClusterView
+    topics: Topics
+
+    async def handle(
+        self, request: RequestContext, body: CreatePartitionsRequest
+    ) -> CreatePartitionsResponse:
+        """Add partitions to each topic independently."""
+        counts = Counter(topic.name for topic in body.topics)
+        results: dict[str, CreatePartitionsTopicResult] = {}
+        for topic in body.topics:
+            try:
+                if counts[topic.name] > 1:
+                    raise OttlaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+                known = self.view.image.topic(topic.name)
+                if known is not None and not body.validate_only:
+                    added = max(0, topic.count - len(known.partitions))
+                    admit(request, added, strict=request.version >= _PARTITIONS_QUOTA_ERROR_SINCE)
+                await self._grow(topic, body)
+                results[topic.name] = CreatePartitionsTopicResult(name=topic.name)
+            except OttlaError as error:
+                results[topic.name] = _partitions_failed(topic.name, error.code, error.message)
+        return CreatePartitionsResponse(results=list(results.values()))
+
+    async def _grow(self, topic: CreatePartitionsTopic, body: CreatePartitionsRequest) -> None:
+        assignments = None
+        if topic.assignments is not None:
+            assignments = [assignment.broker_ids for assignment in topic.assignments]
+        await self.topics.grow(
+            topic.name,
+            topic.count,
+            assignments,
+            validate_only=body.validate_only,
+            timeout_ms=patience_ms(body.timeout_ms),
+        )
+
+
+def _partitions_failed(
+    name: str, code: ErrorCode, message: str | None
+) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)

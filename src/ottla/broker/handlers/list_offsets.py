@@ -1,21 +1,16 @@
-"""ListOffsets (2), versions 1-11: finds offsets by time, and the ends of the log.
-
--1 means latest (the last stable offset for read_committed), -2 earliest, -3 the record with the
-highest timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405). -5 and -6 ask for tiered
-storage, which Ottla lacks: the answer is -1 without an error. After an election "latest" fails
-until the new leader has committed everything that the former one may have shown
-(OFFSET_NOT_AVAILABLE, KIP-207). If no follower is in sync, the end is that of the flush in
-progress, so that records acknowledged with acks=1 are below it.
-"""
+"""Look up offsets by timestamp or by leader epoch."""
 
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.admission import require_broker
 from ottla.broker.partitions.own_flush import until_flushed
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.portions import Repeated, in_portions, items
@@ -24,11 +19,17 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
 from ottla.wire.messages.list_offsets import (
+    EpochEndOffset,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+    OffsetForLeaderTopicResult,
 )
 
 LATEST = -1
@@ -55,7 +56,15 @@ _NO_TIMESTAMP = -1
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListOffsets(Handler):
-    """Serves ListOffsets."""
+    """ListOffsets (2), versions 1-11: finds offsets by time, and the ends of the log.
+
+    -1 means latest (the last stable offset for read_committed), -2 earliest, -3 the record with the
+    highest timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405). -5 and -6 ask for
+    tiered storage, which Ottla lacks: the answer is -1 without an error. After an election "latest"
+    fails until the new leader has committed everything that the former one may have shown
+    (OFFSET_NOT_AVAILABLE, KIP-207). If no follower is in sync, the end is that of the flush in
+    progress, so that records acknowledged with acks=1 are below it.
+    """
 
     api = Api(
         ListOffsetsRequest,
@@ -81,7 +90,7 @@ class ListOffsets(Handler):
             topics=[
                 ListOffsetsTopicResponse(
                     name=topic.name,
-                    partitions=[_failed(wanted, code) for wanted in topic.partitions],
+                    partitions=[_offset_failed(wanted, code) for wanted in topic.partitions],
                 )
                 for topic in body.topics
             ]
@@ -108,7 +117,7 @@ class ListOffsets(Handler):
             partitions = []
             for wanted in topic.partitions:
                 if (topic.name, wanted.partition_index) in twice:
-                    partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
+                    partitions.append(_offset_failed(wanted, ErrorCode.INVALID_REQUEST))
                     continue
                 partitions.append(self._look_up(topic.name, wanted, request.version, committed))
                 if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
@@ -139,7 +148,7 @@ class ListOffsets(Handler):
             code = error.code
             if code is ErrorCode.OFFSET_NOT_AVAILABLE and version < _NOT_AVAILABLE_SINCE:
                 code = ErrorCode.LEADER_NOT_AVAILABLE
-            return _failed(wanted, code)
+            return _offset_failed(wanted, code)
         return ListOffsetsPartitionResponse(
             partition_index=wanted.partition_index,
             timestamp=timestamp,
@@ -174,7 +183,93 @@ def _find(
     return found.timestamp, found.offset, found.leader_epoch
 
 
-def _failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+def _offset_failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index, error_code=code, timestamp=-1, offset=-1
     )
+
+
+def _topic_needs(check: RequestCheck[Any], topic: OffsetForLeaderTopic) -> ErrorCode | None:
+    """Require CLUSTER_ACTION on the cluster, or DESCRIBE on the topic."""
+    if check.sees_cluster(AclOperation.CLUSTER_ACTION):
+        return None
+    return check.code(AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetForLeaderEpoch(Handler):
+    """OffsetForLeaderEpoch (23): returns where a leader epoch ended (KIP-101, KIP-320).
+
+    Followers get the log's end offset, consumers the high watermark.
+    """
+
+    api = Api(
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderEpochResponse,
+        Versions(2, 4),
+        needs=each(lambda body: body.topics, lambda response: response.topics, _topic_needs),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.topic,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
+        ),
+        # A client asks for the partitions that it reads from one leader.
+        fewer_elements_max=100_000,
+    )
+
+    partitions: Partitions
+
+    def handle(
+        self, request: RequestContext, body: OffsetForLeaderEpochRequest
+    ) -> OffsetForLeaderEpochResponse:
+        """Look up the end of each epoch."""
+        is_follower = body.replica_id >= 0
+        if is_follower:
+            require_broker(request, "OffsetForLeaderEpoch", body.replica_id)
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[
+                        self._look_up(topic.topic, wanted, is_follower=is_follower)
+                        for wanted in topic.partitions
+                    ],
+                )
+                for topic in body.topics
+            ]
+        )
+
+    def _look_up(
+        self, topic: str, wanted: OffsetForLeaderPartition, *, is_follower: bool
+    ) -> EpochEndOffset:
+        try:
+            partition = self.partitions.get(topic, wanted.partition)
+            partition.check_led()
+            partition.check_leader_epoch(wanted.current_leader_epoch)
+            epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
+            if wanted.leader_epoch == partition.leader_epoch and not is_follower:
+                # Consumers must not see uncommitted records.
+                epoch, end_offset = partition.leader_epoch, partition.latest_offset()
+        except OttlaError as error:
+            return _epoch_failed(wanted, error.code)
+        return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
+
+    @staticmethod
+    def on_error(
+        body: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> OffsetForLeaderEpochResponse:
+        """Return the same error for every partition."""
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[_epoch_failed(wanted, code) for wanted in topic.partitions],
+                )
+                for topic in body.topics
+            ]
+        )
+
+
+def _epoch_failed(wanted: OffsetForLeaderPartition, code: ErrorCode) -> EpochEndOffset:
+    return EpochEndOffset(partition=wanted.partition, error_code=code)

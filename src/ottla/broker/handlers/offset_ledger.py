@@ -1,18 +1,15 @@
-"""OffsetLedger (1012), version 0: explains each offset of a range, with the leader's evidence.
-
-An API of Ottla, advertised to Ottla's clients only. A thread reads the headers of the log's
-batches; the ledger already contains removals by compaction, retention and elections.
-"""
+"""Explanations of missing offsets."""
 
 import asyncio
 from dataclasses import dataclass, field
 from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.orders import Orders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Api, Handler, Versions
-from ottla.broker.requests.needs import resource
+from ottla.broker.requests.needs import brokers_only, resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.turns import FairTurns
@@ -24,6 +21,8 @@ from ottla.storage.log.range_account import Accounting, Moved
 from ottla.wire.messages.offset_ledger import (
     CompactedOffsets,
     DeletedRange,
+    LogEndsRequest,
+    LogEndsResponse,
     LostRange,
     OffsetLedgerRequest,
     OffsetLedgerResponse,
@@ -39,7 +38,11 @@ _ATTEMPTS = 5
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetLedger(Handler):
-    """Serves OffsetLedger."""
+    """OffsetLedger (1012), version 0: explains each offset of a range, with the leader's evidence.
+
+    An API of Ottla, advertised to Ottla's clients only. A thread reads the headers of the log's
+    batches; the ledger already contains removals by compaction, retention and elections.
+    """
 
     api = Api(
         OffsetLedgerRequest,
@@ -157,3 +160,19 @@ class OffsetLedger(Handler):
 def _give(place: "asyncio.Future[None]") -> None:
     if not place.done():
         place.set_result(None)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class LogEnds(Handler):
+    """LogEnds (1002), version 0: returns the log end offsets of replicas here without a leader.
+
+    An API of Ottla, between brokers only; see `cluster.orders`.
+    """
+
+    api = Api(LogEndsRequest, LogEndsResponse, Versions(0, 0), needs=brokers_only)
+
+    orders: Orders
+
+    def handle(self, _request: RequestContext, body: LogEndsRequest) -> LogEndsResponse:
+        """Read the end of each log."""
+        return self.orders.log_ends(body)

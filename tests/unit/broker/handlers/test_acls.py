@@ -4,9 +4,7 @@ import asyncio
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.acls import Acls
-from ottla.broker.handlers.create_acls import CreateAcls
-from ottla.broker.handlers.delete_acls import DeleteAcls
-from ottla.broker.handlers.describe_acls import DescribeAcls
+from ottla.broker.handlers.acls import CreateAcls, DeleteAcls, DescribeAcls
 from ottla.broker.process.apis import served
 from ottla.broker.requests.needs import brokers_only
 from ottla.coordination.memory.memory import MemoryStore

@@ -3,14 +3,9 @@
 from typing import Any
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.delete_groups import DeleteGroups
-from ottla.broker.handlers.describe_groups import DescribeGroups
-from ottla.broker.handlers.describe_rebalances import DescribeRebalances
-from ottla.broker.handlers.heartbeat import Heartbeat
-from ottla.broker.handlers.join_group import JoinGroup
-from ottla.broker.handlers.leave_group import LeaveGroup
-from ottla.broker.handlers.list_groups import ListGroups
-from ottla.broker.handlers.sync_group import SyncGroup
+from ottla.broker.handlers.classic_membership import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
+from ottla.broker.handlers.decisions import DescribeRebalances
+from ottla.broker.handlers.groups import DeleteGroups, DescribeGroups, ListGroups
 from ottla.wire.messages.classic_membership import (
     HeartbeatRequest,
     JoinGroupRequest,

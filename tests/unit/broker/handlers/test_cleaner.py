@@ -4,8 +4,13 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cleaning.cleaner import Cleaner
-from ottla.broker.handlers.compact_log import CLEAN, DESCRIBE, ESTIMATE, CompactLog
-from ottla.broker.handlers.describe_cleaner import DescribeCleaner
+from ottla.broker.handlers.log_cleaning import (
+    CLEAN,
+    DESCRIBE,
+    ESTIMATE,
+    CompactLog,
+    DescribeCleaner,
+)
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
 from ottla.wire.messages.log_cleaning import CompactLogRequest, DescribeCleanerRequest

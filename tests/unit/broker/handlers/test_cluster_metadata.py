@@ -8,7 +8,7 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.handlers.api_versions import ApiVersions
-from ottla.broker.handlers.describe_cluster import DescribeCluster
+from ottla.broker.handlers.cluster import DescribeCluster
 from ottla.broker.handlers.describe_topic_partitions import DescribeTopicPartitions
 from ottla.broker.handlers.metadata import Metadata
 from ottla.coordination.interface.store import Create

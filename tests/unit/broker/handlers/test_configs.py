@@ -3,10 +3,12 @@
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.alter_configs import AlterConfigs
-from ottla.broker.handlers.describe_configs import DescribeConfigs
-from ottla.broker.handlers.incremental_alter_configs import IncrementalAlterConfigs
-from ottla.broker.handlers.list_config_resources import ListConfigResources
+from ottla.broker.handlers.configs import (
+    AlterConfigs,
+    DescribeConfigs,
+    IncrementalAlterConfigs,
+    ListConfigResources,
+)
 from ottla.coordination.interface.store import Create, Delete, Set
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS

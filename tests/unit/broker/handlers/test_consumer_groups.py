@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ottla.broker.handlers.consumer_group_describe import ConsumerGroupDescribe
-from ottla.broker.handlers.consumer_group_heartbeat import ConsumerGroupHeartbeat
+from ottla.broker.handlers.consumer_groups import ConsumerGroupDescribe, ConsumerGroupHeartbeat
 from ottla.wire.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handlers.controlled_shutdown import ControlledShutdown
+from ottla.broker.handlers.between_brokers import ControlledShutdown
 from ottla.wire.messages.between_brokers import ControlledShutdownRequest
 
 from .controller_world import play

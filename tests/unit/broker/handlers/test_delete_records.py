@@ -1,7 +1,7 @@
 """DeleteRecords: the start moves, the answer waits for the followers that live."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.delete_records import DeleteRecords
+from ottla.broker.handlers.deletions import DeleteRecords
 from ottla.storage.files.checkpoint import decode_offsets
 from ottla.wire.messages.topics import (
     DeleteRecordsPartition,

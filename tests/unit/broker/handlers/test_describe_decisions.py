@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.handlers.describe_decisions import DescribeDecisions
+from ottla.broker.handlers.decisions import DescribeDecisions
 from ottla.metadata.decisions import Decision, DecisionKind
 from ottla.wire.messages.decisions import DescribeDecisionsRequest
 

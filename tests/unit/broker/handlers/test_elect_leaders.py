@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handlers.elect_leaders import ElectLeaders
+from ottla.broker.handlers.reassignments import ElectLeaders
 from ottla.wire.messages.reassignments import ElectLeadersRequest, TopicPartitions
 
 from .controller_world import play

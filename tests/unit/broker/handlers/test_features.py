@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.update_features import UpdateFeatures
+from ottla.broker.handlers.cluster import UpdateFeatures
 from ottla.wire.messages.cluster import FeatureUpdateKey, UpdateFeaturesRequest
 
 from .cluster_world import call, play

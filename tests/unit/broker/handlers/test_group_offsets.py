@@ -3,8 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from ottla.broker.handlers.offset_commit import OffsetCommit
-from ottla.broker.handlers.offset_delete import OffsetDelete
+from ottla.broker.handlers.group_offsets import OffsetCommit, OffsetDelete
 from ottla.broker.handlers.offset_fetch import OffsetFetch
 from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.handlers.consumer_group_heartbeat import ConsumerGroupHeartbeat
-from ottla.broker.handlers.join_group import JoinGroup
-from ottla.broker.handlers.offset_commit import OffsetCommit
-from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
+from ottla.broker.handlers.classic_membership import JoinGroup
+from ottla.broker.handlers.consumer_groups import ConsumerGroupHeartbeat, ShareGroupHeartbeat
+from ottla.broker.handlers.group_offsets import OffsetCommit
 from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,

@@ -3,8 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
-from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
+from ottla.broker.handlers.log_dirs import AlterReplicaLogDirs, DescribeLogDirs
 from ottla.broker.replication.log_dir_moves import LogDirMoves
 from ottla.broker.replication.throttles import Throttles
 from ottla.wire.messages.log_dirs import (

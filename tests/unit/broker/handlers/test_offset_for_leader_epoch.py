@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handlers.offset_for_leader_epoch import OffsetForLeaderEpoch
+from ottla.broker.handlers.list_offsets import OffsetForLeaderEpoch
 from ottla.wire.messages.list_offsets import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
+from ottla.broker.handlers.log_dirs import DescribeLogDirs
 from ottla.broker.requests.handler import Handler
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode, encode

@@ -6,10 +6,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.registration import prepare
-from ottla.broker.handlers.leader_and_isr import LeaderAndIsr
-from ottla.broker.handlers.log_ends import LogEnds
-from ottla.broker.handlers.stop_replica import StopReplica
-from ottla.broker.handlers.update_metadata import UpdateMetadata
+from ottla.broker.handlers.between_brokers import LeaderAndIsr, StopReplica, UpdateMetadata
+from ottla.broker.handlers.offset_ledger import LogEnds
 from ottla.coordination.interface.store import Create, Set
 from ottla.metadata import paths
 from ottla.metadata.nodes import encode_configs

@@ -3,8 +3,10 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.handlers.alter_partition_reassignments import AlterPartitionReassignments
-from ottla.broker.handlers.list_partition_reassignments import ListPartitionReassignments
+from ottla.broker.handlers.reassignments import (
+    AlterPartitionReassignments,
+    ListPartitionReassignments,
+)
 from ottla.wire.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ListPartitionReassignmentsRequest,

@@ -8,9 +8,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
-from ottla.broker.handlers.init_producer_id import InitProducerId
 from ottla.broker.handlers.produce import Produce
+from ottla.broker.handlers.transactions import AddPartitionsToTxn, InitProducerId
 from ottla.broker.produce.expansion import Turns
 from ottla.broker.requests.handler import NO_ANSWER
 from ottla.metadata.image import PartitionImage

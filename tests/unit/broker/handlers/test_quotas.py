@@ -3,8 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.alter_client_quotas import AlterClientQuotas
-from ottla.broker.handlers.describe_client_quotas import DescribeClientQuotas
+from ottla.broker.handlers.client_quotas import AlterClientQuotas, DescribeClientQuotas
 from ottla.wire.messages.client_quotas import (
     AlterClientQuotasRequest,
     ComponentData,

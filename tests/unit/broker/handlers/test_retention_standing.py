@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.groups import Groups
-from ottla.broker.handlers.retention_standing import RetentionStanding
+from ottla.broker.handlers.log_cleaning import RetentionStanding
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.retention.readers import UNKNOWN, Readers
 from ottla.network.dialer import LoopDialer

@@ -8,14 +8,13 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.admission import Admission, proven_broker
 from ottla.broker.cluster.handshake import Credentials, Opener, Party
-from ottla.broker.handlers.alter_user_scram_credentials import AlterUserScramCredentials
-from ottla.broker.handlers.broker_handshake import BrokerHandshake
-from ottla.broker.handlers.create_acls import CreateAcls
-from ottla.broker.handlers.delete_acls import DeleteAcls
-from ottla.broker.handlers.describe_acls import DescribeAcls
-from ottla.broker.handlers.describe_user_scram_credentials import DescribeUserScramCredentials
-from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
-from ottla.broker.handlers.sasl_handshake import SaslHandshake
+from ottla.broker.handlers.acls import CreateAcls, DeleteAcls, DescribeAcls
+from ottla.broker.handlers.between_brokers import BrokerHandshake
+from ottla.broker.handlers.sasl import SaslAuthenticate, SaslHandshake
+from ottla.broker.handlers.user_scram_credentials import (
+    AlterUserScramCredentials,
+    DescribeUserScramCredentials,
+)
 from ottla.broker.login.users import ScramUsers
 from ottla.metadata.image import BrokerImage
 from ottla.wire.messages.acls import (

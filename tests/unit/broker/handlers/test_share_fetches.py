@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from ottla.broker.handlers.share_acknowledge import ShareAcknowledge
-from ottla.broker.handlers.share_fetch import ShareFetch
-from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
+from ottla.broker.handlers.consumer_groups import ShareGroupHeartbeat
+from ottla.broker.handlers.share_records import ShareAcknowledge, ShareFetch
 from ottla.record.reader import batches, records
 from ottla.wire.messages import share_records
 from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest

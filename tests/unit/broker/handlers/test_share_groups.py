@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ottla.broker.handlers.alter_share_group_offsets import AlterShareGroupOffsets
-from ottla.broker.handlers.delete_groups import DeleteGroups
-from ottla.broker.handlers.delete_share_group_offsets import DeleteShareGroupOffsets
-from ottla.broker.handlers.describe_share_group_offsets import DescribeShareGroupOffsets
-from ottla.broker.handlers.share_group_describe import ShareGroupDescribe
-from ottla.broker.handlers.share_group_heartbeat import ShareGroupHeartbeat
+from ottla.broker.handlers.consumer_groups import ShareGroupDescribe, ShareGroupHeartbeat
+from ottla.broker.handlers.groups import DeleteGroups
+from ottla.broker.handlers.share_group_offsets import (
+    AlterShareGroupOffsets,
+    DeleteShareGroupOffsets,
+    DescribeShareGroupOffsets,
+)
 from ottla.wire.messages.consumer_groups import (
     ShareGroupDescribeRequest,
     ShareGroupHeartbeatRequest,

@@ -3,11 +3,13 @@
 from typing import Any
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.delete_share_group_state import DeleteShareGroupState
-from ottla.broker.handlers.initialize_share_group_state import InitializeShareGroupState
-from ottla.broker.handlers.read_share_group_state import ReadShareGroupState
-from ottla.broker.handlers.read_share_group_state_summary import ReadShareGroupStateSummary
-from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
+from ottla.broker.handlers.share_group_state import (
+    DeleteShareGroupState,
+    InitializeShareGroupState,
+    ReadShareGroupState,
+    ReadShareGroupStateSummary,
+    WriteShareGroupState,
+)
 from ottla.broker.requests.handler import Handler
 from ottla.wire.messages import share_group_state
 

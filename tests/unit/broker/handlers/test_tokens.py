@@ -9,10 +9,12 @@ from rig.secret_search import register
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.gate import Gate
 from ottla.broker.configs.changes import ConfigChanges
-from ottla.broker.handlers.create_delegation_token import CreateDelegationToken
-from ottla.broker.handlers.describe_delegation_token import DescribeDelegationToken
-from ottla.broker.handlers.expire_delegation_token import ExpireDelegationToken
-from ottla.broker.handlers.renew_delegation_token import RenewDelegationToken
+from ottla.broker.handlers.delegation_tokens import (
+    CreateDelegationToken,
+    DescribeDelegationToken,
+    ExpireDelegationToken,
+    RenewDelegationToken,
+)
 from ottla.broker.login.tokens import DelegationTokens, new_tokens
 from ottla.coordination.interface.store import Set
 from ottla.security.acl import Acl, Pattern

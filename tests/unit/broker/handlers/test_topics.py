@@ -5,9 +5,8 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.handlers.create_partitions import CreatePartitions
-from ottla.broker.handlers.create_topics import CreateTopics
-from ottla.broker.handlers.delete_topics import DeleteTopics
+from ottla.broker.handlers.create_topics import CreatePartitions, CreateTopics
+from ottla.broker.handlers.deletions import DeleteTopics
 from ottla.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,

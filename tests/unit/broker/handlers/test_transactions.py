@@ -8,15 +8,19 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.cluster.admission import PeerIdentity
-from ottla.broker.handlers.add_offsets_to_txn import AddOffsetsToTxn
-from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
-from ottla.broker.handlers.describe_producers import DescribeProducers
-from ottla.broker.handlers.describe_transactions import DescribeTransactions
-from ottla.broker.handlers.end_txn import EndTxn
-from ottla.broker.handlers.init_producer_id import InitProducerId
-from ottla.broker.handlers.list_transactions import ListTransactions
-from ottla.broker.handlers.txn_offset_commit import TxnOffsetCommit
-from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
+from ottla.broker.handlers.between_brokers import WriteTxnMarkers
+from ottla.broker.handlers.group_offsets import TxnOffsetCommit
+from ottla.broker.handlers.transaction_listings import (
+    DescribeProducers,
+    DescribeTransactions,
+    ListTransactions,
+)
+from ottla.broker.handlers.transactions import (
+    AddOffsetsToTxn,
+    AddPartitionsToTxn,
+    EndTxn,
+    InitProducerId,
+)
 from ottla.record.builder import BatchBuilder
 from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,

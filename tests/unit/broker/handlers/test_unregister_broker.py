@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.registration import known_brokers
-from ottla.broker.handlers.unregister_broker import UnregisterBroker
+from ottla.broker.handlers.cluster import UnregisterBroker
 from ottla.wire.messages.cluster import UnregisterBrokerRequest
 
 from .controller_world import play

@@ -1,0 +1,357 @@
+"""Read and change the settings of topics, groups and brokers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError, shortened
+from ottla.base.settings import Resolved, UpdateMode
+from ottla.base.settings.alter import Alteration, AlterOperation
+from ottla.broker.audit.details import setting_changes
+from ottla.broker.configs.configs import Configs, ResourceType
+from ottla.broker.configs.requests import alter_each, of_settings
+from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster, each
+from ottla.broker.requests.portions import Repeated, in_portions, once
+from ottla.broker.requests.request import RequestContext
+from ottla.security.names import AclOperation
+from ottla.wire.messages.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+    ConfigResource,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ReplaceConfigsResource,
+)
+
+
+def _add_keys(resource: DescribeConfigsResource, other: DescribeConfigsResource) -> None:
+    """Add the requested keys; None, like an empty list, means all settings."""
+    if resource.configuration_keys and other.configuration_keys:
+        resource.configuration_keys += other.configuration_keys
+    else:
+        resource.configuration_keys = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeConfigs(Handler):
+    """DescribeConfigs (32), versions 1-4: settings with sources, synonyms, types and documentation.
+
+    Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown
+    name among the keys asked for is left out, and no keys ask for all, as in Kafka.
+    """
+
+    api = Api(
+        DescribeConfigsRequest,
+        DescribeConfigsResponse,
+        Versions(1, 4),
+        needs=each(
+            lambda body: body.resources,
+            lambda response: response.results,
+            of_settings(AclOperation.DESCRIBE_CONFIGS),
+        ),
+        portions=in_portions(
+            lambda body: body.resources, lambda response: response.results, most=8
+        ),
+        once=once(
+            lambda body: body.resources,
+            lambda resource: (resource.resource_type, resource.resource_name),
+            _add_keys,
+        ),
+        # The answer has many times as many objects, which slow down garbage collection.
+        fewer_elements_max=100_000,
+        on_error=lambda body, code, message: DescribeConfigsResponse(
+            results=[_failed(resource, code, message) for resource in body.resources]
+        ),
+    )
+
+    configs: Configs
+
+    def handle(
+        self, _request: RequestContext, body: DescribeConfigsRequest
+    ) -> DescribeConfigsResponse:
+        """Describe each resource independently."""
+        return DescribeConfigsResponse(
+            results=[self._describe(resource, body) for resource in body.resources]
+        )
+
+    def _describe(
+        self, resource: DescribeConfigsResource, body: DescribeConfigsRequest
+    ) -> DescribeConfigsResult:
+        try:
+            described = self.configs.describe(resource.resource_type, resource.resource_name)
+        except OttlaError as error:
+            return _failed(resource, error.code, error.message)
+        keys = set(resource.configuration_keys or ())
+        return DescribeConfigsResult(
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=[
+                _entry(resolved, resource.resource_type, body)
+                for resolved in described
+                if not keys or resolved.setting.name in keys
+            ],
+        )
+
+
+def _entry(
+    resolved: Resolved, kind: int, body: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    setting = resolved.setting
+    read_only = kind == ResourceType.BROKER and setting.update is UpdateMode.READ_ONLY
+    synonyms = [
+        DescribeConfigsSynonym(name=synonym.name, value=synonym.text, source=synonym.source)
+        for synonym in (resolved.synonyms if body.include_synonyms else ())
+    ]
+    return DescribeConfigsResourceResult(
+        name=setting.name,
+        value=None if setting.sensitive else setting.text_of(resolved.value),
+        read_only=read_only,
+        config_source=resolved.source,
+        is_sensitive=setting.sensitive,
+        synonyms=synonyms,
+        config_type=setting.type,
+        documentation=setting.doc if body.include_documentation else None,
+    )
+
+
+def _failed(
+    resource: DescribeConfigsResource, code: ErrorCode, message: str | None
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+_OPERATIONS = {operation.value: operation.name.lower() for operation in AlterOperation}
+
+
+def _incremental_changes(
+    body: IncrementalAlterConfigsRequest, response: IncrementalAlterConfigsResponse
+) -> Iterator[AdminChange]:
+    """Return an audit line for each resource; values that may be secret are hidden."""
+    if body.validate_only:
+        return
+    codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
+    for wanted in body.resources:
+        settings = [
+            (
+                each.name,
+                _OPERATIONS.get(each.config_operation, str(each.config_operation)),
+                each.value,
+            )
+            for each in wanted.configs
+        ]
+        code = codes.get((wanted.resource_type, wanted.resource_name), 0)
+        yield from setting_changes(wanted, settings, code)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class IncrementalAlterConfigs(Handler):
+    """IncrementalAlterConfigs (44), versions 0-1: sets, deletes, appends, subtracts (KIP-339)."""
+
+    api = Api(
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+        Versions(0, 1),
+        needs=each(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            of_settings(AclOperation.ALTER_CONFIGS),
+        ),
+        changes=_incremental_changes,
+        portions=in_portions(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            lambda resource: (resource.resource_type, resource.resource_name),
+            most=64,
+            repeated=Repeated.ANSWERED_EACH,
+            keeps_lists=True,
+        ),
+        on_error=lambda body, code, message: IncrementalAlterConfigsResponse(
+            responses=[
+                _incremental_response(resource, code, message) for resource in body.resources
+            ]
+        ),
+    )
+
+    configs: Configs
+
+    async def handle(
+        self, _request: RequestContext, body: IncrementalAlterConfigsRequest
+    ) -> IncrementalAlterConfigsResponse:
+        """Alter each resource independently; all changes of a resource are made, or none."""
+
+        async def alter(resource: AlterConfigsResource) -> None:
+            await self.configs.alter(
+                resource.resource_type,
+                resource.resource_name,
+                [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
+                validate_only=body.validate_only,
+            )
+
+        outcomes = await alter_each(body.resources, alter)
+        return IncrementalAlterConfigsResponse(
+            responses=[_incremental_response(*each) for each in outcomes]
+        )
+
+
+def _incremental_response(
+    resource: AlterConfigsResource, code: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _alter_changes(
+    body: AlterConfigsRequest, response: AlterConfigsResponse
+) -> Iterator[AdminChange]:
+    """Return an audit line for each resource; values that may be secret are hidden."""
+    if body.validate_only:
+        return
+    codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
+    for wanted in body.resources:
+        settings = [(each.name, "set", each.value) for each in wanted.configs]
+        code = codes.get((wanted.resource_type, wanted.resource_name), 0)
+        yield from setting_changes(wanted, settings, code)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterConfigs(Handler):
+    """AlterConfigs (33), versions 0-2: replaces all settings of a resource by the given ones.
+
+    The older API: a setting that the request leaves out is reset to its default (KIP-133). Current
+    clients send IncrementalAlterConfigs.
+    """
+
+    api = Api(
+        AlterConfigsRequest,
+        AlterConfigsResponse,
+        Versions(0, 2),
+        needs=each(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            of_settings(AclOperation.ALTER_CONFIGS),
+        ),
+        changes=_alter_changes,
+        portions=in_portions(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            lambda resource: (resource.resource_type, resource.resource_name),
+            most=64,
+            repeated=Repeated.ANSWERED_EACH,
+            keeps_lists=True,
+        ),
+        on_error=lambda body, code, message: AlterConfigsResponse(
+            responses=[_alter_response(resource, code, message) for resource in body.resources]
+        ),
+    )
+
+    configs: Configs
+
+    async def handle(
+        self, _request: RequestContext, body: AlterConfigsRequest
+    ) -> AlterConfigsResponse:
+        """Replace the settings of each resource independently."""
+
+        async def alter(resource: ReplaceConfigsResource) -> None:
+            await self.configs.replace(
+                resource.resource_type,
+                resource.resource_name,
+                _configs(resource),
+                validate_only=body.validate_only,
+            )
+
+        outcomes = await alter_each(body.resources, alter)
+        return AlterConfigsResponse(responses=[_alter_response(*each) for each in outcomes])
+
+
+def _configs(resource: ReplaceConfigsResource) -> dict[str, str]:
+    configs: dict[str, str] = {}
+    for config in resource.configs:
+        if config.value is None:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Null value not supported for config {shortened(config.name)}; leave it "
+                "out to go back to the default",
+            )
+        if config.name in configs:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Error due to duplicate config keys: {shortened(config.name)} is given twice",
+            )
+        configs[config.name] = config.value
+    return configs
+
+
+def _alter_response(
+    resource: ReplaceConfigsResource, code: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+_LISTED = (
+    ResourceType.TOPIC,
+    ResourceType.BROKER,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.GROUP,
+)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ListConfigResources(Handler):
+    """ListConfigResources (74), versions 0-1: lists the resources that have settings (KIP-1142).
+
+    Version 0 lists only subscriptions to client metrics.
+    """
+
+    api = Api(
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+        Versions(0, 1),
+        needs=cluster(AclOperation.DESCRIBE_CONFIGS),
+    )
+
+    configs: Configs
+
+    def handle(
+        self, request: RequestContext, body: ListConfigResourcesRequest
+    ) -> ListConfigResourcesResponse:
+        """List the resources of the requested types, or of all."""
+        strange = [kind for kind in body.resource_types if kind not in _LISTED]
+        if strange:
+            raise OttlaError(
+                ErrorCode.UNSUPPORTED_VERSION, f"resource type {strange[0]} cannot be listed"
+            )
+        kinds = body.resource_types or list(_LISTED)
+        if request.version == 0:
+            kinds = [ResourceType.CLIENT_METRICS]
+        return ListConfigResourcesResponse(
+            config_resources=[
+                ConfigResource(resource_name=name, resource_type=kind)
+                for kind, name in self.configs.resources(kinds)
+            ]
+        )

@@ -1,0 +1,289 @@
+"""Heartbeats and descriptions of groups of the consumer protocol and of share groups."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.broker.configs.features import require_feature
+from ottla.broker.groups import Groups
+from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.image_topics import ImageTopics
+from ottla.broker.groups.sight import sight_of
+from ottla.broker.requests.authorized import with_operations
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import described, subscription
+from ottla.broker.requests.portions import in_portions, once
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.share.group_settings import ShareGroupSettings
+from ottla.broker.share.group_state import GroupShareStates, keys_of
+from ottla.broker.share.messages import Begin
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, Moment
+from ottla.group.share.heartbeats import Heard
+from ottla.group.values.settings import Pace
+from ottla.metadata.features import GROUP, SHARE
+from ottla.share.records import UNKNOWN, ShareKey
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
+    DescribedShareGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConsumerGroupHeartbeat(Handler):
+    """ConsumerGroupHeartbeat (68): serves groups that the coordinator assigns (KIP-848).
+
+    Joining, reporting and leaving are one request; the settings of the group (KIP-848's
+    `consumer.*`) take precedence over the broker's.
+    """
+
+    api = Api(
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+        Versions(0, 1),
+        needs=subscription(lambda body: body.group_id, lambda body: body.subscribed_topic_names),
+    )
+
+    view: ClusterView
+    groups: Groups
+    settings: BrokerSettings
+
+    def handle(self, request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
+        """Have the group's coordinator decide."""
+        require_feature(self.view.image, GROUP)
+        pace = self._pace(body.group_id)
+        sight = sight_of(request)
+        if body.member_epoch == 0:
+            self.groups.admit(request, body.group_id)
+        self.groups.run(
+            body.group_id,
+            WholeAnswer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.members.consumer_heartbeat(
+                call, body, pace, at, sight
+            ),
+        )
+
+    def _pace(self, group_id: str) -> Pace:
+        own = self.view.image.group_configs.get(group_id, {})
+
+        def value(name: str) -> tuple[int, str]:
+            text = own.get(f"consumer.{name}")
+            if text is None:
+                return self.settings.integer(f"group.consumer.{name}"), f"group.consumer.{name}"
+            return int(text), f"consumer.{name}"
+
+        session_timeout_ms, setting = value("session.timeout.ms")
+        return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
+
+
+def _consumer_topics(group: DescribedConsumerGroup) -> Iterator[str]:
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (part.topic_name for part in assignment.topic_partitions)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConsumerGroupDescribe(Handler):
+    """ConsumerGroupDescribe (69), versions 0-1: groups of the consumer protocol (KIP-848)."""
+
+    api = Api(
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+        Versions(0, 1),
+        needs=described(
+            lambda body: body.group_ids, lambda response: response.groups, _consumer_topics
+        ),
+        portions=in_portions(
+            lambda body: body.group_ids, lambda response: response.groups, most=64
+        ),
+        once=once(lambda body: body.group_ids),
+        on_error=lambda body, code, _message: ConsumerGroupDescribeResponse(
+            groups=[_consumer_failed(group_id, code) for group_id in body.group_ids]
+        ),
+    )
+
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: ConsumerGroupDescribeRequest) -> None:
+        """Ask the coordinator of each group."""
+        require_feature(self.view.image, GROUP)
+        topics = ImageTopics(self.view.image)
+        self.groups.run_each(
+            request,
+            body.group_ids,
+            lambda group_id: partial(_consumer_describe, group_id, topics),
+            _consumer_failed,
+            lambda groups: ConsumerGroupDescribeResponse(
+                groups=with_operations(groups, asked=body.include_authorized_operations)
+            ),
+        )
+
+
+def _consumer_describe(
+    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
+) -> GroupDecision:
+    return coordinator.describe_consumer_group(call, group_id, topics)
+
+
+def _consumer_failed(group_id: str, code: ErrorCode) -> DescribedConsumerGroup:
+    return DescribedConsumerGroup(group_id=group_id, error_code=code)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ShareGroupHeartbeat(Handler):
+    """ShareGroupHeartbeat (76): serves share group members: join, report, leave (KIP-932).
+
+    Members are assigned only partitions whose state is initialized. The first heartbeat that
+    subscribes to a topic initializes it before the answer, so that its member need not wait for the
+    next heartbeat.
+
+    Initializes the state of newly subscribed partitions.
+    """
+
+    api = Api(
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+        Versions(1, 1),
+        needs=subscription(lambda body: body.group_id, lambda body: body.subscribed_topic_names),
+    )
+
+    view: ClusterView
+    groups: Groups
+    group_settings: ShareGroupSettings
+    state: GroupShareStates
+
+    async def handle(
+        self, request: RequestContext, body: ShareGroupHeartbeatRequest
+    ) -> ShareGroupHeartbeatResponse:
+        """Have the group's coordinator decide, and initialize missing state."""
+        require_feature(self.view.image, SHARE)
+        if body.member_epoch == 0:
+            self.groups.admit(request, body.group_id)
+        outcome = await self._heartbeat(request, body)
+        if outcome.response.error_code or not (outcome.to_begin or outcome.to_delete):
+            return outcome.response
+        group_id = body.group_id
+        if outcome.to_delete:
+            await self.state.delete(request, group_id, outcome.to_delete)
+        await self.state.initialize(
+            request,
+            group_id,
+            await self._begins(request, outcome, group_id),
+            outcome.to_begin,
+        )
+        again = ShareGroupHeartbeatRequest(
+            group_id=group_id,
+            member_id=body.member_id,
+            member_epoch=outcome.response.member_epoch,
+            subscribed_topic_names=body.subscribed_topic_names,
+        )
+        try:
+            response = (await self._heartbeat(request, again)).response
+        except OttlaError:
+            return outcome.response
+        if not response.error_code:
+            # The member gets its partitions one heartbeat earlier than in Kafka, with the epoch
+            # that Kafka answers here; the next heartbeat's answer has the epoch to which they
+            # belong.
+            response.member_epoch = outcome.response.member_epoch
+            if response.assignment is None:
+                # Unchanged since the first answer, which has not reached the member yet.
+                response.assignment = outcome.response.assignment
+        return response
+
+    async def _heartbeat(self, request: RequestContext, body: ShareGroupHeartbeatRequest) -> Heard:
+        topics = ImageTopics(self.view.image)
+        pace = self.group_settings.pace(body.group_id)
+        outcome: Heard = await self.groups.run_and_wait(
+            request,
+            body.group_id,
+            lambda coordinator, call, at: coordinator.share.heartbeat(call, body, topics, pace, at),
+        )
+        return outcome
+
+    async def _begins(
+        self, request: RequestContext, outcome: Heard, group_id: str
+    ) -> dict[ShareKey, Begin]:
+        """Return the start offsets of new state: 0 for partitions added to a known topic."""
+        allowed = await self.groups.run_and_wait(
+            request,
+            group_id,
+            lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
+        )
+        # Topics of which all earlier partitions have state.
+        grown = {
+            topic.id
+            for topic in allowed.topics
+            if topic.partitions == frozenset(range(len(topic.partitions)))
+        }
+        return {
+            key: Begin(outcome.epoch, 0 if key.topic_id in grown else UNKNOWN)
+            for key in keys_of(group_id, outcome.to_begin)
+        }
+
+
+def _share_topics(group: DescribedShareGroup) -> Iterator[str]:
+    for member in group.members:
+        yield from (part.topic_name for part in member.assignment.topic_partitions)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ShareGroupDescribe(Handler):
+    """ShareGroupDescribe (77), version 1: share groups and their members (KIP-932)."""
+
+    api = Api(
+        ShareGroupDescribeRequest,
+        ShareGroupDescribeResponse,
+        Versions(1, 1),
+        needs=described(
+            lambda body: body.group_ids, lambda response: response.groups, _share_topics
+        ),
+        portions=in_portions(
+            lambda body: body.group_ids, lambda response: response.groups, most=64
+        ),
+        once=once(lambda body: body.group_ids),
+        # The answers to all portions are kept until the last, which slows down garbage collection.
+        fewer_elements_max=60_000,
+        on_error=lambda body, code, _message: ShareGroupDescribeResponse(
+            groups=[_share_failed(group_id, code) for group_id in body.group_ids]
+        ),
+    )
+
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: ShareGroupDescribeRequest) -> None:
+        """Ask the coordinator of each group."""
+        require_feature(self.view.image, SHARE)
+        topics = ImageTopics(self.view.image)
+        self.groups.run_each(
+            request,
+            body.group_ids,
+            lambda group_id: partial(_share_describe, group_id, topics),
+            _share_failed,
+            lambda groups: ShareGroupDescribeResponse(
+                groups=with_operations(groups, asked=body.include_authorized_operations)
+            ),
+        )
+
+
+def _share_describe(
+    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
+) -> GroupDecision:
+    return coordinator.share.describe(call, group_id, topics)
+
+
+def _share_failed(group_id: str, code: ErrorCode) -> DescribedShareGroup:
+    return DescribedShareGroup(group_id=group_id, error_code=code)

@@ -1,0 +1,322 @@
+"""Commit and delete the offsets of groups."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicId
+from ottla.broker.audit.details import partition_changes
+from ottla.broker.groups import Groups
+from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.partitions.partition import OnBehalf
+from ottla.broker.requests.auditing import AdminChange, group_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, each, named, resource, topic_or_id
+from ottla.broker.requests.portions import in_portions, items
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.view import ClusterView
+from ottla.broker.transactions.verification import Verifications
+from ottla.group.offsets.commit import PartitionCheck, commit_refused, transactional_commit_refused
+from ottla.metadata.image import ClusterImage
+from ottla.security.names import AclOperation, AclResource
+from ottla.storage.producers.state import Guard
+from ottla.transaction.transaction import ProducerIdentity
+from ottla.wire.messages.group_offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+_TOPIC_IDS_FROM = 10
+
+
+def _commit_changes(
+    body: OffsetCommitRequest, response: OffsetCommitResponse
+) -> Iterator[AdminChange]:
+    """Return an audit line for each topic, if the client is not a member of the group.
+
+    Tools that reset a group's offsets commit like that, and consumers that assign partitions
+    manually.
+    """
+    if body.member_id or body.generation_id_or_member_epoch >= 0:
+        return iter(())
+    need = group_need(AclOperation.READ, body.group_id)
+    return partition_changes(
+        need,
+        (
+            (one.name or str(one.topic_id), part.partition_index, part.committed_offset)
+            for one in body.topics
+            for part in one.partitions
+        ),
+        (
+            (one.name or str(one.topic_id), part.partition_index, part.error_code)
+            for one in response.topics
+            for part in one.partitions
+        ),
+        "offsets",
+    )
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetCommit(Handler):
+    """OffsetCommit (8), versions 2-10: stores the offsets at which a group resumes.
+
+    Sent by a member or, with generation -1, by a client that only stores offsets. Versions 2-4 set
+    a retention; 6 adds the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).
+    """
+
+    api = Api(
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+        Versions(2, 10),
+        needs=all_of(
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.topics,
+                topic_or_id(AclOperation.READ, lambda topic: (topic.topic_id, topic.name)),
+            ),
+        ),
+        changes=_commit_changes,
+        changes_often=True,
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: (topic.name, topic.topic_id),
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
+        ),
+    )
+
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: OffsetCommitRequest) -> None:
+        """Complete the topics with both name and id, then have the group's coordinator decide."""
+        image = self.view.image
+        by_id = request.version >= _TOPIC_IDS_FROM
+        for topic in body.topics:
+            known = image.topic_by_id(TopicId(topic.topic_id)) if by_id else image.topic(topic.name)
+            if known is not None:
+                topic.name = known.name
+                topic.topic_id = known.id
+        check = _partition_check(image, by_id=by_id)
+        if body.generation_id_or_member_epoch < 0:
+            self.groups.admit(request, body.group_id)
+        self.groups.run(
+            body.group_id,
+            WholeAnswer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.offsets.commit(call, body, check, at),
+        )
+
+    @staticmethod
+    def on_error(
+        body: OffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> OffsetCommitResponse:
+        """Return the same error for every partition."""
+        return commit_refused(body, code)
+
+
+def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
+    def check(topic: OffsetCommitRequestTopic, index: int) -> ErrorCode:
+        if by_id and not topic.name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if image.partition(topic.name, index) is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    return check
+
+
+_ADDS_FROM = 5
+# From this version on a producer understands TRANSACTION_ABORTABLE (KIP-890).
+_ABORTABLE_FROM = 4
+# Transaction coordinator errors, mapped to errors that a group coordinator may answer.
+_TOLD = {
+    ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_TOLD_BEFORE_ADDING = {
+    **_TOLD,
+    ErrorCode.CONCURRENT_TRANSACTIONS: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+}
+_TOLD_OF_OLD = {
+    **_TOLD_BEFORE_ADDING,
+    ErrorCode.TRANSACTION_ABORTABLE: ErrorCode.INVALID_TXN_STATE,
+}
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class TxnOffsetCommit(Handler):
+    """TxnOffsetCommit (28), versions 0-5: commits a group's offsets as part of a transaction.
+
+    Version 2 adds leader epochs; 3 adds members and generations, so that zombies are refused
+    (KIP-447). From 5 on this request adds the group's partition to the transaction; earlier
+    versions verify that AddOffsetsToTxn has done so (KIP-890).
+
+    One coordinator verifies the transaction, the other commits.
+    """
+
+    api = Api(
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+        Versions(0, 5),
+        needs=all_of(
+            resource(
+                AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, lambda body: body.transactional_id
+            ),
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.topics,
+                named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.name),
+            ),
+        ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
+        ),
+    )
+
+    view: ClusterView
+    groups: Groups
+    verifications: Verifications
+
+    def handle(self, request: RequestContext, body: TxnOffsetCommitRequest) -> None:
+        """Verify that the transaction is open, then have the group's coordinator decide."""
+        if not body.transactional_id:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+        adds = request.version >= _ADDS_FROM
+        if body.generation_id < 0:
+            self.groups.admit(request, body.group_id)
+        answer = WholeAnswer(request, body, self.on_error)
+
+        def go_on(found: Guard | ErrorCode) -> None:
+            if isinstance(found, ErrorCode):
+                answer.fail(_known_code(found, request.version))
+                return
+            check = partial(_exists, self.view.image)
+            try:
+                self.groups.run(
+                    body.group_id,
+                    answer,
+                    lambda coordinator, call, at: coordinator.offsets.commit_in_transaction(
+                        call, body, check, at
+                    ),
+                    OnBehalf(body.producer_id, body.producer_epoch, found),
+                )
+            except OttlaError as error:
+                answer.fail(error.code)
+
+        self.verifications.verify(
+            self.groups.partition(body.group_id),
+            body.transactional_id,
+            ProducerIdentity(body.producer_id, body.producer_epoch),
+            adds=adds,
+            on_answer=go_on,
+        )
+
+    @staticmethod
+    def on_error(
+        body: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> TxnOffsetCommitResponse:
+        """Return the same error for every partition."""
+        return transactional_commit_refused(body, code)
+
+
+def _known_code(code: ErrorCode, version: int) -> ErrorCode:
+    """Return the transaction coordinator's error as a client of this version knows it."""
+    if version >= _ADDS_FROM:
+        return _TOLD.get(code, code)
+    return (_TOLD_BEFORE_ADDING if version >= _ABORTABLE_FROM else _TOLD_OF_OLD).get(code, code)
+
+
+def _exists(image: ClusterImage, topic: str, index: int) -> bool:
+    return image.partition(topic, index) is not None
+
+
+def _denied(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteResponseTopic:
+    return OffsetDeleteResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetDeleteResponsePartition(
+                partition_index=partition.partition_index, error_code=code
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def _delete_changes(
+    body: OffsetDeleteRequest, response: OffsetDeleteResponse
+) -> Iterator[AdminChange]:
+    """Return an audit line for each topic."""
+    return partition_changes(
+        group_need(AclOperation.DELETE, body.group_id),
+        ((one.name, part.partition_index, None) for one in body.topics for part in one.partitions),
+        (
+            (one.name, part.partition_index, part.error_code)
+            for one in response.topics
+            for part in one.partitions
+        ),
+        code=response.error_code,
+    )
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class OffsetDelete(Handler):
+    """OffsetDelete (47), version 0: deletes offsets of topics that no member reads (KIP-496)."""
+
+    api = Api(
+        OffsetDeleteRequest,
+        OffsetDeleteResponse,
+        Versions(0, 0),
+        needs=all_of(
+            resource(AclOperation.DELETE, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.topics,
+                named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.name),
+                _denied,
+            ),
+        ),
+        changes=_delete_changes,
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
+        ),
+    )
+
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: OffsetDeleteRequest) -> None:
+        """Have the group's coordinator decide."""
+        if not body.group_id:
+            raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
+        image = self.view.image
+
+        def exists(topic: str, index: int) -> bool:
+            return image.partition(topic, index) is not None
+
+        self.groups.run(
+            body.group_id,
+            WholeAnswer(request, body, self.on_error),
+            lambda coordinator, call, at: coordinator.offsets.delete_offsets(
+                call, body, exists, at
+            ),
+        )
