@@ -14,7 +14,7 @@ from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.client.admin import Admin
-from ottla.client.ranges.account import OffsetAccount
+from ottla.client.common.offset_account import OffsetAccount
 from ottla.diagnosis.retention import OffsetLoss, losses
 from ottla.diagnosis.segments import NoBatch, SegmentBatch, batches_in, segments
 from ottla.record.codec import Record

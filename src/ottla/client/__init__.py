@@ -1,7 +1,7 @@
 """Producer, consumer and administration for any Kafka-protocol broker. Uses wire and record only.
 
 `Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has the same as plain calls;
-`ottla.client.ranges.ranges` reads a range of offsets as raw batches over a blocking socket. Every
+`ottla.client.ranges` reads a range of offsets as raw batches over a blocking socket. Every
 error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence that names cause and
 remedy.
 """
@@ -54,6 +54,7 @@ from ottla.client.common.errors import (
     UnknownTopic,
     UnsupportedByBroker,
 )
+from ottla.client.common.offset_account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.security import supply_tokens
 from ottla.client.connection.view import Address, BrokerView, PartitionView, TopicView
@@ -71,7 +72,6 @@ from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.encoded_batch import PreparedBatch
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import Producer
-from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.ledger.history import StartCause
 from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record

@@ -11,7 +11,7 @@ from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionRecord
 from ottla.client.admin.logs import RetentionStanding
 from ottla.client.common.errors import UnsupportedByBroker
-from ottla.client.ranges.account import CompactedBy, OffsetAccount
+from ottla.client.common.offset_account import CompactedBy, OffsetAccount
 from ottla.metadata.decisions import DecisionKind
 
 _MINUTE_MS = 60_000

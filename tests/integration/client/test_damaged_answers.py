@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.client import Consumer, ConsumerOptions
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.record.reader import CorruptBatch, batches
 from tests.integration.client.scripted_log import ScriptedLog, batch
 

@@ -9,7 +9,7 @@ from rig.broker import ottla
 from rig.probe import free_port
 
 from ottla.client import sync
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 SETTINGS = {

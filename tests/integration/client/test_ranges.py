@@ -12,7 +12,7 @@ from rig.broker import ottla
 
 from ottla.client import OffsetOutOfRange, ProducerOptions, TopicPartition, UnknownTopic, sync
 from ottla.client.consumer.offsets import EARLIEST, LATEST
-from ottla.client.ranges.ranges import Fetched, RangeClient
+from ottla.client.ranges import Fetched, RangeClient
 from ottla.metadata.quota_entity import QuotaEntity
 from ottla.record.reader import batches, records
 

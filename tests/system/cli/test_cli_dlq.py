@@ -11,7 +11,7 @@ import ottla.testing
 from ottla.base.errors import OttlaError
 from ottla.client.sync import Consumer, Producer
 from ottla.lake import Decode, Format, run_here
-from ottla.lake.rows import columns
+from ottla.lake.model.decode_spec import columns
 from ottla.record.dead_letters import DeadLetter, letter_headers
 from tests.system.cli.ottla_command import Command
 

@@ -26,7 +26,7 @@ from rig.secret_search import register
 from rig.tools import Tools
 
 from ottla.client import ClientError, sync
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from tests.system.clients.test_java_clients import (
     consumer_of,

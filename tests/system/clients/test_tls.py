@@ -18,7 +18,7 @@ from rig.secret_search import register
 
 from ottla.client import AdminOptions, sync
 from ottla.client.common.errors import ConnectionFailed
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.operations.certificates import make_development_files
 from tests.system.clients.test_java_clients import consumer_of, items, producer_of, record
 

@@ -22,8 +22,8 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.lake import Decode, Format, run_here
+from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.types import Type, parse_type
-from ottla.lake.rows import columns
 
 Row = dict[str, Any]
 

@@ -17,7 +17,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
 from ottla.client import sync
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake import run_here
 from ottla.lake.source.access import Bootstrap, as_brokers
 from ottla.lake.source.cluster import Cluster

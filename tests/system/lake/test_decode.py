@@ -17,7 +17,7 @@ from rig.registry import RigRegistry, schema_registry
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import Decode, Format, SchemaRules, run_here
-from ottla.lake.rows import columns
+from ottla.lake.model.decode_spec import columns
 
 MakeTopic = Callable[..., str]
 

@@ -24,9 +24,9 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, LoadLost, run_here
+from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.layout import ROW_HASH
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows import columns
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

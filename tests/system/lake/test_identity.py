@@ -14,7 +14,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake import run_here
 from ottla.lake.tables.opening import existing_table
 

@@ -13,7 +13,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, run_here
-from ottla.lake.rows import columns
+from ottla.lake.model.decode_spec import columns
 from ottla.lake.tables.formats import Format as TableFormat
 from tests.system.lake.schema_year import BY_FORMAT, STEPS, Year, by_duckdb, plain
 

@@ -19,7 +19,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.lake import Decode, Format, run_here
-from ottla.lake.rows import columns
+from ottla.lake.model.decode_spec import columns
 
 MakeTopic = Callable[..., str]
 

@@ -23,7 +23,7 @@ IN_MEMORY = """
 
 ON_DISK = """
     import ottla.testing
-    from ottla.client.ranges.ranges import RangeClient
+    from ottla.client.ranges import RangeClient
     from ottla.client.sync import Producer
     from ottla.base.errors import OttlaError
     settings = {"coordination.connect": "sqlite://" + str(folder / "store.sqlite")}

@@ -1,7 +1,7 @@
 """Where offsets went that are no records any more."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
+from ottla.client.common.offset_account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.diagnosis.retention import OffsetLoss, losses
 from ottla.ledger.history import StartCause
 

@@ -9,6 +9,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import Partitions, partition_list
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import BrokerRefused, Needs, check, code_of
+from ottla.client.common.offset_account import OffsetAccount, account_of
 from ottla.client.consumer.offsets import (
     LATEST,
     READ_COMMITTED,
@@ -16,7 +17,6 @@ from ottla.client.consumer.offsets import (
     OffsetAndTimestamp,
     list_offsets,
 )
-from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

@@ -1,6 +1,6 @@
 """Looks up offsets by name or time at the leaders (KIP-79, KIP-734)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
@@ -14,12 +14,15 @@ from ottla.client.common.errors import (
     refused,
 )
 from ottla.client.connection.cluster import Cluster
-from ottla.client.connection.view import NO_LEADER
+from ottla.client.connection.view import NO_LEADER, ClusterView
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
 )
 
 EARLIEST = -2
@@ -89,12 +92,9 @@ async def _ask_leaders(
             code = ErrorCode.LEADER_NOT_AVAILABLE
             failure = refused(code, f"list offsets of {partitions[0]}")
             continue
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=isolation_level,
-            topics=_by_topic(cluster, partitions, left),
-            timeout_ms=cluster.options.request_timeout_ms,
-        )
+        times = {partition: left[partition] for partition in partitions}
+        request = offsets_request(cluster.view, times, isolation_level)
+        request.timeout_ms = cluster.options.request_timeout_ms
         try:
             answer = await cluster.ask(leader, request, ListOffsetsResponse)
         except (ConnectionFailed, RequestTimedOut) as error:
@@ -104,20 +104,41 @@ async def _ask_leaders(
     return failure
 
 
-def _by_topic(
-    cluster: Cluster, partitions: Iterable[TopicPartition], times: Mapping[TopicPartition, int]
-) -> list[ListOffsetsTopic]:
+def offsets_request(
+    view: ClusterView, times: Mapping[TopicPartition, int], isolation_level: int
+) -> ListOffsetsRequest:
+    """Return the request for partitions of one leader, by time or EARLIEST, LATEST, …."""
     topics: dict[str, ListOffsetsTopic] = {}
-    for partition in partitions:
+    for partition, time in times.items():
         topic = topics.setdefault(partition.topic, ListOffsetsTopic(name=partition.topic))
         topic.partitions.append(
             ListOffsetsPartition(
                 partition_index=partition.partition,
-                current_leader_epoch=cluster.view.leader_epoch(*partition),
-                timestamp=times[partition],
+                current_leader_epoch=view.leader_epoch(*partition),
+                timestamp=time,
             )
         )
-    return list(topics.values())
+    return ListOffsetsRequest(
+        replica_id=-1, isolation_level=isolation_level, topics=list(topics.values())
+    )
+
+
+def epochs_request(
+    wanted: Mapping[TopicPartition, tuple[int, int]],
+) -> OffsetForLeaderEpochRequest:
+    """Return the request for the ends of leader epochs, for partitions of one leader (KIP-320).
+
+    `wanted` has the leader's current epoch and the epoch to look up.
+    """
+    topics: dict[str, OffsetForLeaderTopic] = {}
+    for partition, (current, read) in wanted.items():
+        topic = topics.setdefault(partition.topic, OffsetForLeaderTopic(topic=partition.topic))
+        topic.partitions.append(
+            OffsetForLeaderPartition(
+                partition=partition.partition, current_leader_epoch=current, leader_epoch=read
+            )
+        )
+    return OffsetForLeaderEpochRequest(replica_id=-1, topics=list(topics.values()))
 
 
 def _take(

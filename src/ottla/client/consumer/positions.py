@@ -13,16 +13,9 @@ from ottla.client.common.errors import OffsetOutOfRange
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import NO_LEADER
 from ottla.client.consumer.fetch_wait import Waiting
-from ottla.client.consumer.offsets import LATEST, list_offsets
+from ottla.client.consumer.offsets import LATEST, epochs_request, list_offsets
 from ottla.client.consumer.partition_state import PartitionState
-from ottla.wire.messages.list_offsets import (
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
-
-_CONSUMER = -1
+from ottla.wire.messages.list_offsets import OffsetForLeaderEpochResponse
 
 
 class LogTruncated(OffsetOutOfRange):
@@ -68,15 +61,7 @@ async def ends_of_epochs(
     """
     if leader == NO_LEADER:
         return {}
-    topics: dict[str, OffsetForLeaderTopic] = {}
-    for partition, (current, read) in wanted.items():
-        topic = topics.setdefault(partition.topic, OffsetForLeaderTopic(topic=partition.topic))
-        topic.partitions.append(
-            OffsetForLeaderPartition(
-                partition=partition.partition, current_leader_epoch=current, leader_epoch=read
-            )
-        )
-    request = OffsetForLeaderEpochRequest(replica_id=_CONSUMER, topics=list(topics.values()))
+    request = epochs_request(wanted)
     answer = await cluster.ask(leader, request, OffsetForLeaderEpochResponse)
     return {
         TopicPartition(topic.topic, told.partition): EpochEnd(told.leader_epoch, told.end_offset)

@@ -26,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import PreparedBatch
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake.edges.marks import SERIES_OF_QUERY
 from ottla.lake.edges.sink_commit import OnStep, Series, commit_portion
 from ottla.lake.edges.sink_options import SinkOptions

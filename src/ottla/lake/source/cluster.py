@@ -9,9 +9,9 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed, OffsetOutOfRange, RequestTimedOut
+from ottla.client.common.offset_account import OffsetAccount
 from ottla.client.consumer.offsets import EARLIEST, LATEST
-from ottla.client.ranges.account import OffsetAccount
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake.model.plan import PartitionBounds, Range
 from ottla.lake.source.access import Bootstrap, Brokers, as_brokers
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
-from ottla.client.ranges.account import OffsetAccount
+from ottla.client.common.offset_account import OffsetAccount
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import PartitionBounds, Range
 from ottla.lake.source.access import Bootstrap, as_brokers

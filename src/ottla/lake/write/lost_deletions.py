@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode
-from ottla.client.ranges.account import CompactedBy
+from ottla.client.common.offset_account import CompactedBy
 from ottla.lake.model.plan import Range, RecordsLost
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake.rows.publish_row import Row
 from ottla.lake.store.targets import folder_of
 from ottla.lake.write.pace import PublishPace

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.client.ranges.account import CompactedBy
+from ottla.client.common.offset_account import CompactedBy
 from ottla.lake.write.lost_deletions import may_have_removed
 
 SINCE, RETENTION = 1_000, 500

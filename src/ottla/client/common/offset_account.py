@@ -76,36 +76,38 @@ class OffsetAccount:
 def account_of(name: TopicPartition, answer: OffsetLedgerResponse) -> OffsetAccount:
     """Convert a broker's answer to a value."""
     return OffsetAccount(
-        name,
-        answer.broker_id,
-        answer.leader_epoch,
-        answer.start,
-        answer.end,
-        answer.log_start_offset,
-        answer.high_watermark,
-        answer.log_end_offset,
-        answer.data,
-        answer.control,
-        answer.aborted,
-        answer.undecided,
-        answer.compacted,
-        answer.deleted,
-        answer.lost,
-        answer.unexplained,
-        answer.replaced,
-        tuple(
+        name=name,
+        broker_id=answer.broker_id,
+        leader_epoch=answer.leader_epoch,
+        start=answer.start,
+        end=answer.end,
+        log_start_offset=answer.log_start_offset,
+        high_watermark=answer.high_watermark,
+        log_end_offset=answer.log_end_offset,
+        data=answer.data,
+        control=answer.control,
+        aborted=answer.aborted,
+        undecided=answer.undecided,
+        compacted=answer.compacted,
+        deleted=answer.deleted,
+        lost=answer.lost,
+        unexplained=answer.unexplained,
+        replaced=answer.replaced,
+        compacted_by=tuple(
             CompactedBy(one.pass_number, one.since, one.at_ms, one.count)
             for one in answer.compacted_by
         ),
-        tuple(
+        deleted_by=tuple(
             DeletedBy(
                 one.start,
                 one.end,
-                {StartCause(n): count for n, count in zip(one.causes, one.counts, strict=True)},
+                dict(zip(map(StartCause, one.causes), one.counts, strict=True)),
                 one.first_ms,
                 one.last_ms,
             )
             for one in answer.deleted_by
         ),
-        tuple(LostBy(one.start, one.end, one.leader_epoch, one.at_ms) for one in answer.lost_by),
+        lost_by=tuple(
+            LostBy(one.start, one.end, one.leader_epoch, one.at_ms) for one in answer.lost_by
+        ),
     )

@@ -1,16 +1,16 @@
 """Reads a range of offsets of one partition as raw batches, for a task of an offline load.
 
-Blocking, over one connection to the leader, with one fetch sent ahead. Decodes nothing but the last
-batch header of each answer. All calls retry while leaders move; no batch is yielded twice.
+Blocking, over one connection to the leader, with one fetch sent ahead. Decodes nothing but the
+batch headers of each answer. All calls retry while leaders move; no batch is yielded twice.
 """
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import partial
+from functools import partial, wraps
 from random import Random
-from typing import NamedTuple, NoReturn, Self, TypeVar
+from typing import Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -26,6 +26,7 @@ from ottla.client.common.errors import (
     refused,
     unknown_topic,
 )
+from ottla.client.common.offset_account import OffsetAccount, account_of
 from ottla.client.common.placed import placed
 from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.blocking_connection import BlockingConnection
@@ -44,9 +45,9 @@ from ottla.client.consumer.offsets import (
     READ_COMMITTED,
     READ_UNCOMMITTED,
     OffsetAndTimestamp,
+    epochs_request,
+    offsets_request,
 )
-from ottla.client.ranges.account import OffsetAccount, account_of
-from ottla.client.ranges.patience import RetryPatience, setup_limit_s
 from ottla.record.reader import CorruptBatch
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.configs import (
@@ -61,16 +62,7 @@ from ottla.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from ottla.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-)
+from ottla.wire.messages.list_offsets import ListOffsetsResponse, OffsetForLeaderEpochResponse
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
 
@@ -86,12 +78,19 @@ _TOPIC_RESOURCE = 2
 # From this version of Fetch on a topic is named only by its id (KIP-516).
 _FETCH_BY_ID = 13
 _NO_ID = UUID(int=0)
-_CONSUMER = -1  # In place of a replica's id.
 
 # A leader's errors for a damaged log: Kafka's is the first, Ottla's the second.
 DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.CORRUPT_MESSAGE})
 
+# An outage is reported after this time, if at least this much is left; shorter ones are not.
+_REPORT_AFTER_S = 1.4
+_REPORT_BEFORE_S = 3.0
+# The time limit of the first connection attempt. Each further one has twice as long, so that a
+# silent broker, or a silent cluster, is noticed at once.
+_SETUP_S = 2.0
+
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -107,9 +106,73 @@ class Fetched(NamedTuple):
     batches: memoryview
     next_offset: int
     high_watermark: int
-    last_stable_offset: int
     log_start_offset: int
     aborted: tuple[tuple[int, int], ...]
+
+
+class RetryPatience:
+    """The retries of one call, or since the last answer of a stream: how long, and their report."""
+
+    def __init__(self, limit_s: float, now_s: float) -> None:
+        self._limit_s = limit_s
+        self.answered(now_s)
+
+    def answered(self, now_s: float) -> None:
+        """Note an answer; the next wait has the full time again."""
+        self._until_s = now_s + self._limit_s
+        self._failures = 0
+        self._is_reported = False
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether a failure now is final."""
+        return now_s >= self._until_s
+
+    def failed(self) -> int:
+        """Return the number of the failed attempt, from 0."""
+        self._failures += 1
+        return self._failures - 1
+
+    def seconds_to_report(self, now_s: float) -> float | None:
+        """Return the remaining seconds of retries, once per outage; None: nothing to report."""
+        left_s = self._until_s - now_s
+        is_early = self._limit_s - left_s < _REPORT_AFTER_S
+        if self._is_reported or is_early or left_s < _REPORT_BEFORE_S:
+            return None
+        self._is_reported = True
+        return left_s
+
+
+def setup_limit_s(failures: int, most_s: float) -> float:
+    """Return the time limit for connecting, after this many consecutive failures."""
+    return min(most_s, _SETUP_S * 2.0 ** min(failures, 10))
+
+
+def _retried(
+    call: Callable[Concatenate["RangeClient", Arguments], Result],
+) -> Callable[Concatenate["RangeClient", Arguments], Result]:
+    """Repeat a method while leaders move. A call within another one is not repeated by itself."""
+
+    @wraps(call)
+    def repeat(
+        client: "RangeClient", /, *args: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        if client.is_repeating:
+            return call(client, *args, **named)
+        patience = client.patience()
+        client.is_repeating = True
+        try:
+            while True:
+                try:
+                    answer = call(client, *args, **named)
+                except OttlaError as error:
+                    client.recover_or_raise(error, patience)
+                else:
+                    client.failures = 0
+                    return answer
+        finally:
+            client.is_repeating = False
+
+    return repeat
 
 
 class RangeClient:
@@ -138,7 +201,8 @@ class RangeClient:
         self._connections: dict[Address, BlockingConnection] = {}
         self._backoff = Backoff()
         self._chance = Random()
-        self._failures = 0  # Consecutive failures.
+        self.failures = 0  # Consecutive failures.
+        self.is_repeating = False
 
     def __enter__(self) -> Self:
         return self
@@ -152,87 +216,102 @@ class RangeClient:
             connection.close()
         self._connections.clear()
 
-    # -- calls of the lake
+    # -- metadata and offsets
 
+    @_retried
     def topic(self, name: str) -> TopicView:
         """Return the topic's partitions, freshly requested.
 
         Raises UnknownTopic, with similar names.
         """
-        return self._retried(lambda: self._topic(name))
+        self._view = merged(self._view, self._metadata([name]), [name])
+        view = self._view.topics.get(name)
+        if view is not None:
+            return view
+        code = self._view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise unknown_topic(name, (one.name or "" for one in self._metadata(None).topics))
+        raise refused(code, f"describe the topic {name!r}", None, _read(name))
 
     def topic_names(self, *, internal: bool = True) -> list[str]:
         """Return the names of all topics, in order; without `internal` no internal ones."""
-
-        def ask() -> list[str]:
-            answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
-            return sorted(
-                topic.name
-                for topic in answer.topics
-                if topic.name is not None and (internal or not topic.is_internal)
-            )
-
-        return self._retried(ask)
+        topics = self._metadata(None).topics
+        return sorted(one.name for one in topics if one.name and (internal or not one.is_internal))
 
     def cluster_id(self) -> str | None:
         """Return the cluster's id."""
+        return self._metadata([]).cluster_id
 
-        def ask() -> str | None:
-            return self._any().ask(MetadataRequest(topics=[]), MetadataResponse).cluster_id
+    @_retried
+    def _metadata(self, topics: list[str] | None) -> MetadataResponse:
+        """Return the answer for some topics, or for all."""
+        named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=named, allow_auto_topic_creation=False)
+        return self._any().ask(request, MetadataResponse)
 
-        return self._retried(ask)
-
+    @_retried
     def topic_settings(self, topic: str) -> dict[str, str | None]:
         """Return all effective settings of the topic, by name."""
+        resource = DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic)
+        request = DescribeConfigsRequest(resources=[resource])
+        found = self._any().ask(request, DescribeConfigsResponse).results[0]
+        what = f"describe the settings of topic {topic!r}"
+        check(found.error_code, what, None, [Needs("describe-configs", "topic", topic)])
+        return {setting.name: setting.value for setting in found.configs}
 
-        def ask() -> dict[str, str | None]:
-            resource = DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic)
-            request = DescribeConfigsRequest(resources=[resource])
-            told = self._any().ask(request, DescribeConfigsResponse).results[0]
-            if told.error_code:
-                raise refused(
-                    told.error_code,
-                    f"describe the settings of topic {topic!r}",
-                    None,
-                    [Needs("describe-configs", "topic", topic)],
-                )
-            return {setting.name: setting.value for setting in told.configs}
-
-        return self._retried(ask)
-
+    @_retried
     def list_offsets(
-        self, topic: str, timestamp_ms: int, partitions: Iterable[int] | None = None
+        self,
+        topic: str,
+        timestamp_ms: int,
+        partitions: Collection[int] | None = None,
+        isolation_level: int | None = None,
     ) -> dict[int, OffsetAndTimestamp]:
         """Return per partition the first offset at a time, or EARLIEST, LATEST, MAX_TIMESTAMP.
 
         LATEST is the high watermark, with read_committed the last stable offset. An offset of -1
-        means that no record is as late. Default: all partitions of the topic.
+        means that no record is as late. Default: all partitions, and the client's isolation level.
         """
-        wanted = None if partitions is None else sorted(partitions)
-        return self._retried(lambda: self._list_offsets(topic, timestamp_ms, wanted))
+        level = self._isolation_level if isolation_level is None else isolation_level
+        found: dict[int, OffsetAndTimestamp] = {}
+        for connection, names in self._by_leader(topic, partitions):
+            request = offsets_request(self._view, dict.fromkeys(names, timestamp_ms), level)
+            request.timeout_ms = int(self._timeout_s * 1000)
+            for one in connection.ask(request, ListOffsetsResponse).topics[0].partitions:
+                what = f"list offsets of {topic}-{one.partition_index}"
+                check(one.error_code, what, None, _read(topic))
+                offset = OffsetAndTimestamp(one.offset, one.timestamp, one.leader_epoch)
+                found[one.partition_index] = offset
+        return dict(sorted(found.items()))
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
         """Return the high watermark of each partition, even with read_committed."""
-        return self._retried(
-            lambda: {
-                partition: told.offset
-                for partition, told in self._list_offsets(
-                    topic, LATEST, None, READ_UNCOMMITTED
-                ).items()
-            }
-        )
+        found = self.list_offsets(topic, LATEST, isolation_level=READ_UNCOMMITTED)
+        return {partition: end.offset for partition, end in found.items()}
 
+    @_retried
     def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
         """Return where the leader's log ends in a leader epoch of each partition (KIP-320).
 
         -1 if the leader knows no such epoch, or does not answer for the partition.
         """
-        return self._retried(lambda: self._epoch_ends(topic, epochs))
+        found = dict.fromkeys(epochs, -1)
+        for connection, names in self._by_leader(topic, epochs.keys()):
+            request = epochs_request(
+                {name: (self._view.leader_epoch(*name), epochs[name.partition]) for name in names}
+            )
+            for end in connection.ask(request, OffsetForLeaderEpochResponse).topics[0].partitions:
+                what = f"send the leader epochs of {topic}-{end.partition}"
+                check(end.error_code, what, None, _read(topic))
+                found[end.partition] = end.end_offset
+        return found
 
+    @_retried
     def has_ledger(self) -> bool:
         """Whether the cluster's brokers keep a ledger of offsets."""
-        return self._retried(lambda: OffsetLedgerRequest.__api_key__ in self._any().versions)
+        return OffsetLedgerRequest.__api_key__ in self._any().versions
 
+    @_retried
     def offset_account(self, topic: str, partition: int, start: int, end: int) -> OffsetAccount:
         """Explain each offset in [start, end), by the leader's ledger.
 
@@ -240,14 +319,23 @@ class RangeClient:
         UnsupportedByBroker if the leader keeps no ledger.
         """
         request = OffsetLedgerRequest(topic=topic, partition=partition, start=start, end=end)
+        answer = self._leader(topic, partition).ask(request, OffsetLedgerResponse)
+        what = f"account for {topic}-{partition}"
+        check(answer.error_code, what, answer.error_message, _read(topic))
+        return account_of(TopicPartition(topic, partition), answer)
 
-        def ask() -> OffsetAccount:
-            answer = self._leader(topic, partition).ask(request, OffsetLedgerResponse)
-            what = f"account for {topic}-{partition}"
-            check(answer.error_code, what, answer.error_message, _read(topic))
-            return account_of(TopicPartition(topic, partition), answer)
+    def _by_leader(
+        self, topic: str, wanted: Collection[int] | None
+    ) -> Iterator[tuple[BlockingConnection, list[TopicPartition]]]:
+        """Yield a connection to each leader, and its partitions among `wanted` (None: all)."""
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for entry in self.topic(topic).partitions:
+            if wanted is None or entry.index in wanted:
+                by_leader.setdefault(entry.leader, []).append(TopicPartition(topic, entry.index))
+        for partitions in by_leader.values():
+            yield self._leader(*partitions[0]), partitions
 
-        return self._retried(ask)
+    # -- ranges
 
     def fetch_range(
         self,
@@ -272,49 +360,38 @@ class RangeClient:
         after all earlier batches were yielded. Checksums are not computed.
         """
         position = start
-        patience = RetryPatience(self._retry_timeout_s, time.monotonic())
+        patience = self.patience()
         while position < end:
             try:
                 found = self._fetch(topic, topic_id, partition, position, end, fetch_bytes)
                 with closing(found) as answers:
                     for fetched in answers:
-                        self._failures = 0
-                        patience.heard(time.monotonic())
+                        self.failures = 0
+                        patience.answered(time.monotonic())
                         position = fetched.next_offset
                         yield fetched
             except OttlaError as error:
-                self._recover_or_raise(error, patience)
+                self.recover_or_raise(error, patience)
 
+    @_retried
     def fetch_once(self, topic: str, partition: int, offset: int) -> bytes:
         """Return the leader's answer at `offset` unchanged.
 
         It may be empty, or an incomplete batch. Raises CorruptBatch if the leader reports that its
         log is damaged there.
         """
-
-        def ask() -> bytes:
-            request = self._fetch_request(topic, partition, offset, _ONCE_BYTES)
-            answer = self._leader(topic, partition).ask(request, FetchResponse)
-            data = _only_partition(answer)
-            if data is None:
-                _wait_out(answer)
-                raise _nothing_of(topic)
-            if data.error_code in DAMAGE_CODES:
-                code = code_of(data.error_code)
-                raise CorruptBatch(f"the broker answers {code.name} at offset {offset}")
-            if data.error_code:
-                raise refused(
-                    data.error_code,
-                    f"read {topic}-{partition}",
-                    None,
-                    _read(topic),
-                )
-            records = data.records
-            return bytes(records) if isinstance(records, bytes | bytearray | memoryview) else b""
-
-        return self._retried(ask)
-
-    # -- fetching
+        request = self._fetch_request(topic, partition, offset, _ONCE_BYTES)
+        answer = self._leader(topic, partition).ask(request, FetchResponse)
+        data = _only_partition(answer)
+        if data is None:
+            _wait_out(answer)
+            raise _nothing_of(topic)
+        if data.error_code in DAMAGE_CODES:
+            code = code_of(data.error_code)
+            raise CorruptBatch(f"the broker answers {code.name} at offset {offset}")
+        check(data.error_code, f"read {topic}-{partition}", None, _read(topic))
+        records = data.records
+        return bytes(records) if isinstance(records, bytes | bytearray | memoryview) else b""
 
     def _fetch(
         self,
@@ -366,7 +443,6 @@ class RangeClient:
                         found.batches,
                         position,
                         data.high_watermark,
-                        data.last_stable_offset,
                         data.log_start_offset,
                         aborted,
                     )
@@ -401,7 +477,7 @@ class RangeClient:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
             raise self._out_of_range(topic, partition, position)
         if code == ErrorCode.UNKNOWN_TOPIC_ID and topic_id:
-            self._topic(topic)
+            self.topic(topic)
             self._require_id(topic, topic_id)
         raise refused(code, f"read {topic}-{partition}", None, _read(topic))
 
@@ -412,8 +488,8 @@ class RangeClient:
             raise TopicMadeAnew(topic, topic_id, view.topic_id)
 
     def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
-        first = self._list_offsets(topic, EARLIEST, [partition])[partition].offset
-        end = self._list_offsets(topic, LATEST, [partition])[partition].offset
+        first = self.list_offsets(topic, EARLIEST, [partition])[partition].offset
+        end = self.list_offsets(topic, LATEST, [partition])[partition].offset
         return OffsetOutOfRange(
             f"offset {position} of {topic}-{partition} is not in the log, which now starts at "
             f"{first} and ends at {end}; retention has removed it, or the topic was made anew"
@@ -442,98 +518,12 @@ class RangeClient:
             ],
         )
 
-    # -- offsets
-
-    def _epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
-        view = self._topic(topic)
-        by_leader: dict[int, list[OffsetForLeaderPartition]] = {}
-        for entry in view.partitions:
-            if entry.index in epochs:
-                by_leader.setdefault(entry.leader, []).append(
-                    OffsetForLeaderPartition(
-                        partition=entry.index,
-                        current_leader_epoch=entry.leader_epoch,
-                        leader_epoch=epochs[entry.index],
-                    )
-                )
-        found = dict.fromkeys(epochs, -1)
-        for entries in by_leader.values():
-            request = OffsetForLeaderEpochRequest(
-                replica_id=_CONSUMER,
-                topics=[OffsetForLeaderTopic(topic=topic, partitions=entries)],
-            )
-            connection = self._leader(topic, entries[0].partition)
-            answer = connection.ask(request, OffsetForLeaderEpochResponse)
-            for told in answer.topics[0].partitions:
-                if told.error_code:
-                    raise refused(
-                        told.error_code,
-                        f"send the leader epochs of {topic}-{told.partition}",
-                        None,
-                        _read(topic),
-                    )
-                found[told.partition] = told.end_offset
-        return found
-
-    def _list_offsets(
-        self,
-        topic: str,
-        timestamp_ms: int,
-        wanted: list[int] | None,
-        isolation_level: int | None = None,
-    ) -> dict[int, OffsetAndTimestamp]:
-        view = self._topic(topic)
-        by_leader: dict[int, list[ListOffsetsPartition]] = {}
-        for entry in view.partitions:
-            if wanted is None or entry.index in wanted:
-                by_leader.setdefault(entry.leader, []).append(
-                    ListOffsetsPartition(
-                        partition_index=entry.index,
-                        current_leader_epoch=entry.leader_epoch,
-                        timestamp=timestamp_ms,
-                    )
-                )
-        found: dict[int, OffsetAndTimestamp] = {}
-        for entries in by_leader.values():
-            connection = self._leader(topic, entries[0].partition_index)
-            request = ListOffsetsRequest(
-                replica_id=_CONSUMER,
-                isolation_level=(
-                    self._isolation_level if isolation_level is None else isolation_level
-                ),
-                topics=[ListOffsetsTopic(name=topic, partitions=entries)],
-                timeout_ms=int(self._timeout_s * 1000),
-            )
-            answer = connection.ask(request, ListOffsetsResponse)
-            for told in answer.topics[0].partitions:
-                if told.error_code:
-                    what = f"list offsets of {topic}-{told.partition_index}"
-                    raise refused(told.error_code, what, None, _read(topic))
-                found[told.partition_index] = OffsetAndTimestamp(
-                    told.offset, told.timestamp, told.leader_epoch
-                )
-        return dict(sorted(found.items()))
-
     # -- connections and metadata
-
-    def _topic(self, name: str) -> TopicView:
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
-        )
-        self._view = merged(self._view, self._any().ask(request, MetadataResponse), [name])
-        view = self._view.topics.get(name)
-        if view is not None:
-            return view
-        code = self._view.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
-            raise unknown_topic(name, (topic.name or "" for topic in answer.topics))
-        raise refused(code, f"describe the topic {name!r}", None, _read(name))
 
     def _leader(self, topic: str, partition: int) -> BlockingConnection:
         leader = self._view.leader(topic, partition)
         if leader == NO_LEADER:
-            view = self._topic(topic)
+            view = self.topic(topic)
             if not 0 <= partition < len(view.partitions):
                 raise unknown_topic(f"{topic}-{partition}", ())
             leader = self._view.leader(topic, partition)
@@ -561,7 +551,7 @@ class RangeClient:
                 address,
                 self._client_id,
                 self._timeout_s,
-                setup_s=setup_limit_s(self._failures, self._timeout_s),
+                setup_s=setup_limit_s(self.failures, self._timeout_s),
                 advertised_by=None if address in self._bootstrap else str(self._bootstrap[0]),
                 security=self._security,
             )
@@ -572,18 +562,11 @@ class RangeClient:
         if self._connections.get(connection.address) is connection:
             del self._connections[connection.address]
 
-    def _retried(self, ask: Callable[[], Result]) -> Result:
-        patience = RetryPatience(self._retry_timeout_s, time.monotonic())
-        while True:
-            try:
-                answer = ask()
-            except OttlaError as error:
-                self._recover_or_raise(error, patience)
-            else:
-                self._failures = 0
-                return answer
+    def patience(self) -> RetryPatience:
+        """Return the retries of a call that begins now."""
+        return RetryPatience(self._retry_timeout_s, time.monotonic())
 
-    def _recover_or_raise(self, error: OttlaError, patience: RetryPatience) -> None:
+    def recover_or_raise(self, error: OttlaError, patience: RetryPatience) -> None:
         """Drop stale state and pause; raise errors that waiting does not solve."""
         code = code_of(error.code)
         # The caller handles damage: only a second fetch shows whether it is in the log.
@@ -594,14 +577,14 @@ class RangeClient:
             if named is not error:
                 raise named from None
             raise error
-        left_s = patience.seconds_to_say(now_s)
+        left_s = patience.seconds_to_report(now_s)
         if left_s is not None:
             # In full, because a program without logging shows warnings unchanged.
             what = error.message.partition(";")[0]
             _log.warning("%s; it is tried again for up to %.0f s", what, left_s)
         self.close()
         self._view = ClusterView()
-        self._failures += 1
+        self.failures += 1
         time.sleep(self._backoff.delay_s(patience.failed(), self._chance))
 
 
