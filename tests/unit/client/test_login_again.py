@@ -16,7 +16,7 @@ from ottla.security.sasl.bearer import Token
 from ottla.security.sasl.client import SaslIdentity
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.messages.produce import ProduceRequest
-from tests.unit.broker.test_login import PASSWORD, SCRAM, credential, play
+from tests.integration.broker.test_login import PASSWORD, SCRAM, credential, play
 
 ALICE = ClientSecurity("SASL_PLAINTEXT", SaslIdentity("SCRAM-SHA-256", "alice", PASSWORD))
 ASK = MetadataRequest(topics=[])

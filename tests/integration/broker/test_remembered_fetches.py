@@ -5,8 +5,7 @@ from ottla.security.names import AclOperation, AclResource, PatternType, Permiss
 from ottla.wire.messages.acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
-
-from .inprocess import run
+from tests.integration.broker.inprocess import run
 
 VERSION = 12
 AUTHORIZER = {

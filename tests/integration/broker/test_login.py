@@ -37,8 +37,7 @@ from ottla.wire.messages.user_scram_credentials import (
     UserName,
 )
 from tests.integration.broker.broker_client import until
-
-from .inprocess import Caller, run
+from tests.integration.broker.inprocess import Caller, run
 
 SCRAM = ScramMechanism.SCRAM_SHA_256
 PASSWORD = "correct horse"

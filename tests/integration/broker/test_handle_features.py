@@ -16,7 +16,7 @@ from ottla.wire.messages.consumer_groups import (
     ShareGroupHeartbeatRequest,
 )
 from ottla.wire.messages.share_records import ShareFetchRequest
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 UP, DOWN, UNSAFE = 1, 2, 3
 

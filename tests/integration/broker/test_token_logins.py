@@ -14,8 +14,7 @@ from ottla.security.tokens import token_password
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.delegation_tokens import CreateDelegationTokenRequest
 from ottla.wire.messages.metadata import MetadataRequest
-
-from .test_login import play
+from tests.integration.broker.test_login import play
 
 ALICE = Principal("User", "alice")
 KEY = {"delegation_token_secret_key": "the key"}

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.reassignments import ElectLeadersRequest, TopicPartitions
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 
 @pytest.mark.parametrize("version", range(3))

@@ -16,7 +16,7 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
 )
 from ottla.wire.messages.transaction_listings import DescribeProducersRequest, TopicRequest
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 
 async def produce(caller, producer_id, epoch, sequence, *values):

@@ -1,6 +1,6 @@
 """Damaged logins: a broker answers with an error or closes, serves nothing, and goes on.
 
-By hand: `python -m tests.unit.broker.test_login_fuzz --count 1000000 --seed 1`.
+By hand: `python -m tests.integration.broker.test_login_fuzz --count 1000000 --seed 1`.
 """
 
 import argparse
@@ -26,9 +26,8 @@ from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-
-from .inprocess import run
-from .test_login import SCRAM, SETTINGS, credential, play
+from tests.integration.broker.inprocess import run
+from tests.integration.broker.test_login import SCRAM, SETTINGS, credential, play
 
 PASSWORD = "not known to the one who sends these"
 register(PASSWORD)

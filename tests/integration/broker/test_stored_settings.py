@@ -13,8 +13,8 @@ from ottla.metadata.nodes import decode_configs, encode_configs
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.cluster import Cluster
-from tests.unit.broker.inprocess import run
-from tests.unit.broker.test_handle_configs import BROKER, DELETE, SET, alter, value_of
+from tests.integration.broker.inprocess import run
+from tests.integration.broker.test_handle_configs import BROKER, DELETE, SET, alter, value_of
 
 MIN_ISR = "min.insync.replicas"
 

@@ -56,8 +56,7 @@ from ottla.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-
-from .inprocess import SETTINGS, Caller, run
+from tests.integration.broker.inprocess import SETTINGS, Caller, run
 
 
 class HurriedClock(ManualClock):

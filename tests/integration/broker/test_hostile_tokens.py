@@ -6,9 +6,8 @@ import logging
 from rig.issuer import Issuer
 
 from ottla.security.sasl.bearer import CLIENT_GIVES_UP
-
-from .hostile_tokens import good, hostile
-from .test_bearer import Bearer
+from tests.integration.broker.hostile_tokens import good, hostile
+from tests.integration.broker.test_bearer import Bearer
 
 _PARALLEL = 20
 

@@ -19,8 +19,7 @@ from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-
-from .test_login import play
+from tests.integration.broker.test_login import play
 
 INVALID = b'{"status":"invalid_token"}'
 

@@ -16,7 +16,7 @@ from ottla.wire.messages.metadata import (
     MetadataRequestTopic,
     TopicRequest,
 )
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 NOT_ASKED = -2147483648
 

@@ -7,7 +7,7 @@ from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from ottla.wire.messages.transactions import InitProducerIdRequest
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 FEW = {"offsets.topic.num.partitions": "3"}
 

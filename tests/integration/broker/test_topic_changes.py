@@ -17,7 +17,7 @@ from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import encode_broker
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from tests.unit.broker.inprocess import SETTINGS
+from tests.integration.broker.inprocess import SETTINGS
 
 
 class FailingStore(MemoryStore):

@@ -20,13 +20,12 @@ from ottla.wire.frames import encode_request
 from ottla.wire.messages.acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
-
-from .inprocess import SETTINGS, Caller
+from tests.integration.broker.inprocess import SETTINGS, Caller
 
 pytestmark = pytest.mark.timeout(1200)
 
 # Both are served in slices, and have so many bytes that they are decoded in steps.
-FEW, MANY = 1_000, 2_000
+FEW, MANY = 600, 1_200
 GROWTH_MAX = 2.5
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

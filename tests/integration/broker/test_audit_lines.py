@@ -55,9 +55,8 @@ from ottla.wire.messages.topics import (
     DeleteTopicState,
 )
 from ottla.wire.messages.transactions import InitProducerIdRequest
-
-from .audited_changes import CHANGED, CLUSTER, SALT, SALTED
-from .inprocess import run
+from tests.integration.broker.audited_changes import CHANGED, CLUSTER, SALT, SALTED
+from tests.integration.broker.inprocess import run
 
 # What clients may send and what is no administrative change.
 READING = {

@@ -19,7 +19,7 @@ from ottla.wire.messages.configs import (
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

@@ -36,7 +36,7 @@ from ottla.wire.messages.transactions import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 FEW = {"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "3"}
 

@@ -1,6 +1,6 @@
 """Damaged TLS handshakes: a broker ends them, and goes on.
 
-By hand: `python -m tests.unit.broker.test_tls_fuzz --count 100000 --seed 1`.
+By hand: `python -m tests.integration.broker.test_tls_fuzz --count 100000 --seed 1`.
 """
 
 import argparse
@@ -20,9 +20,8 @@ from ottla.operations.certificates import make_development_files
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.integration.broker.broker_client import until
-
-from .inprocess import run
-from .test_login_fuzz import damaged
+from tests.integration.broker.inprocess import run
+from tests.integration.broker.test_login_fuzz import damaged
 
 VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 # Answers are awaited, so that the second half of a handshake is reached.

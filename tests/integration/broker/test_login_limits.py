@@ -12,8 +12,7 @@ from ottla.wire.frames import encode_request
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl import SaslAuthenticateRequest
 from tests.integration.broker.broker_client import until
-
-from .test_login import PASSWORD, credential, play
+from tests.integration.broker.test_login import PASSWORD, credential, play
 
 SCRAM = ScramMechanism.SCRAM_SHA_256
 

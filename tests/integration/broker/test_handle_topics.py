@@ -16,7 +16,7 @@ from ottla.wire.messages.topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 
 def topic(name, partitions=1, factor=1, **configs):

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.reassignments import ElectLeadersRequest, ElectLeadersResponse
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 
 def test_an_answer_that_cannot_be_encoded_ends_the_connection(caplog):

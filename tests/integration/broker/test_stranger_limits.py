@@ -10,9 +10,8 @@ from ottla.base.errors import ErrorCode
 from ottla.network.before_login import BytesBeforeLogin
 from ottla.network.connection import RECEIVE_BUFFER_BYTES
 from tests.integration.broker.broker_client import until
-
-from .inprocess import run
-from .test_login import play
+from tests.integration.broker.inprocess import run
+from tests.integration.broker.test_login import play
 
 
 def test_what_a_client_sends_before_login_is_received_in_small_portions():

@@ -5,7 +5,7 @@ from ottla.broker.cluster.departed import Departed
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 
 def broker(number: int) -> BrokerImage:

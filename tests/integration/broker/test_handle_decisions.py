@@ -8,7 +8,7 @@ from ottla.metadata.decisions import Decision, DecisionKind
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.decisions import DescribeDecisionsRequest
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 KEY = 1001
 

@@ -6,8 +6,7 @@ from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFileSystem
-
-from . import inprocess
+from tests.integration.broker import inprocess
 
 # The last one has room for a second record, as all others had.
 SEGMENTS, RECORDS = 70, 139

@@ -5,8 +5,7 @@ from rig.secret_search import register
 from ottla.base.errors import ErrorCode
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.wire.messages.metadata import MetadataRequest
-
-from .test_login import PASSWORD, SCRAM, play
+from tests.integration.broker.test_login import PASSWORD, SCRAM, play
 
 REFUSED = ErrorCode.SASL_AUTHENTICATION_FAILED
 

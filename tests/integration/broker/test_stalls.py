@@ -13,8 +13,7 @@ from ottla.testing.clock import ManualClock
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
-
-from .inprocess import SETTINGS, Caller
+from tests.integration.broker.inprocess import SETTINGS, Caller
 
 
 class SlowClock(ManualClock):

@@ -14,7 +14,7 @@ from ottla.wire.messages.configs import (
     DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.unit.broker.inprocess import run
+from tests.integration.broker.inprocess import run
 
 NAME = "min.insync.replicas"
 TOPIC, BROKER = 2, 4
