@@ -1,7 +1,13 @@
-"""Chooses the store by its address, the setting `coordination.connect`."""
+"""Chooses the store by its address, the setting `coordination.connect`.
+
+A new kind of store is a package beside `sqlite`, and a row of `KINDS`.
+"""
 
 import os
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import SplitResult, urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import make_private_folder
@@ -13,6 +19,76 @@ from ottla.coordination.sqlite.sqlite import SqliteStore
 
 _CONNECTION_TIMEOUT_MS = 15_000
 
+# Called with the parts of an address, the client's access, and how long to wait for an answer.
+Open: TypeAlias = Callable[[SplitResult, StoreAccess, int], Awaitable[Store]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreKind:
+    """One kind of store; addresses like `example` lead to it."""
+
+    scheme: str
+    example: str
+    open: Open
+    # Whether an address needs a host, or else has a path only.
+    has_host: bool = False
+    # Whether brokers on several machines can share it.
+    spans_machines: bool = False
+
+
+async def _open_sqlite(parts: SplitResult, access: StoreAccess, _timeout_ms: int) -> Store:
+    folder = os.path.dirname(parts.path)
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the store's folder {folder} cannot be made ({error}): make it, or name another in"
+            " coordination.connect"
+        ) from error
+    return await SqliteStore.open(parts.path, access.sensitive)
+
+
+async def _open_zookeeper(parts: SplitResult, access: StoreAccess, timeout_ms: int) -> Store:
+    # The library is an optional extra, and slow to import.
+    try:
+        from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"coordination.connect={parts.geturl()} needs the library {error.name}: install"
+            " `ottla[zookeeper]`",
+        ) from error
+
+    return await ZookeeperStore.open(
+        parts.netloc, chroot=parts.path.rstrip("/"), access=access, timeout_ms=timeout_ms
+    )
+
+
+async def _open_memory(_parts: SplitResult, _access: StoreAccess, _timeout_ms: int) -> Store:
+    return MemoryStore()
+
+
+KINDS = (
+    StoreKind("sqlite", "sqlite:///path/of/the/file", _open_sqlite),
+    StoreKind(
+        "zookeeper",
+        "zookeeper://host:port,host:port/path",
+        _open_zookeeper,
+        has_host=True,
+        spans_machines=True,
+    ),
+    StoreKind("memory", "memory:", _open_memory),
+)
+
+
+def kind_of(address: str) -> StoreKind | None:
+    """The kind of store that `address` leads to; None if it is no store's address."""
+    parts = urlsplit(address)
+    kind = next((one for one in KINDS if one.scheme == parts.scheme), None)
+    if kind is None or kind.has_host != bool(parts.netloc):
+        return None
+    return None if kind.scheme == "sqlite" and not parts.path.startswith("/") else kind
+
 
 async def connect(
     address: str,
@@ -20,48 +96,18 @@ async def connect(
     access: StoreAccess | None = None,
     timeout_ms: int = _CONNECTION_TIMEOUT_MS,
 ) -> Store:
-    """Connect a client to the store at `address`.
+    """Connect a client to the store at `address`, which is like one of the examples in `KINDS`.
 
-    `sqlite:///path/of/the/file` (its folder is made), `zookeeper://host:port,host:port/path`, or
-    `memory:`, a new store in memory. `access` is for ZooKeeper, and says whose data is
-    wiped out of the file when it is replaced; `timeout_ms` is how long to wait
-    for the first answer.
+    `access` has the login, and the paths of nodes whose old data is wiped out of a file.
+    `timeout_ms` is how long to wait for the first answer.
 
     Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for an address of no kind.
     """
-    parts = urlsplit(address)
-    if parts.scheme == "sqlite" and parts.path.startswith("/") and not parts.netloc:
-        folder = os.path.dirname(parts.path)
-        try:
-            make_private_folder(folder)
-        except OSError as error:
-            raise StoreUnavailable(
-                f"the store's folder {folder} cannot be made ({error}): make it, or name another in"
-                " coordination.connect"
-            ) from error
-        sensitive = () if access is None else access.sensitive
-        return await SqliteStore.open(parts.path, sensitive)
-    if parts.scheme == "zookeeper" and parts.netloc:
-        # The library is an optional extra, and slow to import.
-        try:
-            from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
-        except ModuleNotFoundError as error:
-            raise OttlaError(
-                ErrorCode.INVALID_CONFIG,
-                f"coordination.connect={address} needs the library {error.name}: install"
-                " `ottla[zookeeper]`",
-            ) from error
-
-        return await ZookeeperStore.open(
-            parts.netloc,
-            chroot=parts.path.rstrip("/"),
-            access=access or StoreAccess(),
-            timeout_ms=timeout_ms,
+    kind = kind_of(address)
+    if kind is None:
+        *first, last = (one.example for one in KINDS)
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"coordination.connect={address} names no store: write {', '.join(first)}, or {last}",
         )
-    if parts.scheme == "memory":
-        return MemoryStore()
-    raise OttlaError(
-        ErrorCode.INVALID_CONFIG,
-        f"coordination.connect={address} names no store: write sqlite:///path/of/the/file,"
-        " zookeeper://host:port,host:port/path, or memory:",
-    )
+    return await kind.open(urlsplit(address), access or StoreAccess(), timeout_ms)

@@ -10,6 +10,7 @@ from ottla.base.settings.listeners import (
     is_wildcard,
     listen_addresses,
 )
+from ottla.coordination.connect import kind_of
 from ottla.metadata.image import BrokerImage, Endpoint
 
 
@@ -24,7 +25,8 @@ def own_image(
     """
     advertised = advertised_addresses(settings)
     listening = {address.name: address for address in listen_addresses(settings)}
-    alone = not settings.text("coordination.connect").startswith("zookeeper:")
+    store = kind_of(settings.text("coordination.connect"))
+    alone = store is None or not store.spans_machines
     endpoints: dict[str, Endpoint] = {}
     for name, port in ports.items():
         own, address = advertised.get(name), listening[name]

@@ -4,25 +4,17 @@ import asyncio
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from ottla.coordination.interface.operations import ChangedPaths
 from ottla.coordination.interface.store import Create, Node, NodeExists, Operation, Result, Watch
 
 
-class Watchers(Protocol):
-    """The watches of a client, by path."""
-
-    def add_data(self, path: str, callback: Callable[[], None]) -> Watch: ...
-
-    def add_children(self, path: str, callback: Callable[[], None]) -> Watch: ...
-
-
 class StoreClient:
     """The shared part of each implementation of `Store`, whose docstrings describe its methods."""
 
-    def __init__(self, watchers: Watchers) -> None:
-        self._watchers = watchers
+    def __init__(self, watches: "Watches") -> None:
+        self._watches = watches
+        self._generation = 0
 
     async def get(self, path: str) -> Node | None:
         raise NotImplementedError
@@ -45,10 +37,46 @@ class StoreClient:
         raise NotImplementedError(credential)
 
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watchers.add_data(path, callback)
+        return self._watches.add_data(path, callback)
 
     def watch_children(self, path: str, callback: Callable[[], None]) -> Watch:
-        return self._watchers.add_children(path, callback)
+        return self._watches.add_children(path, callback)
+
+
+class StoreSession:
+    """The shared part of each implementation of `Session`."""
+
+    # Only the holder or time can end the session, unless the implementation has a credential.
+    credential = ""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self.expired = False
+        self._loop = asyncio.get_running_loop()
+        self._callbacks: list[Callable[[], None]] = []
+
+    def on_expired(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    def _note_expired(self) -> bool:
+        """Note that the session has ended, and notify its holder; False if that was done before."""
+        if self.expired:
+            return False
+        self.expired = True
+        for callback in self._callbacks:
+            self._loop.call_soon(callback)
+        return True
+
+
+def call_on_loop(
+    loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arguments: object
+) -> bool:
+    """Have the loop call `callback`, from any thread; False if the loop is closed."""
+    try:
+        loop.call_soon_threadsafe(callback, *arguments)
+    except RuntimeError:
+        return False
+    return True
 
 
 Callback = Callable[[], None]
@@ -91,10 +119,10 @@ class Watches:
         self._data: dict[str, list[_Watch]] = {}
         self._children: dict[str, list[_Watch]] = {}
 
-    def add_data(self, path: str, callback: Callback) -> _Watch:
+    def add_data(self, path: str, callback: Callback) -> Watch:
         return self._add(self._data, path, callback)
 
-    def add_children(self, path: str, callback: Callback) -> _Watch:
+    def add_children(self, path: str, callback: Callback) -> Watch:
         return self._add(self._children, path, callback)
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from ottla.base.clock import Clock, SystemClock
-from ottla.coordination.interface.client import StoreClient, Watches
+from ottla.coordination.interface.client import StoreClient, StoreSession, Watches
 from ottla.coordination.interface.operations import ChangedPaths, apply
 from ottla.coordination.interface.store import (
     Node,
@@ -159,7 +159,7 @@ T = TypeVar("T")
 _HEARTBEATS_PER_LEASE = 6
 
 
-class MemorySession:
+class MemorySession(StoreSession):
     """A session that lives until it is closed or made to expire.
 
     With faults its client must send a heartbeat within the lease, and learns of the session's end
@@ -177,16 +177,13 @@ class MemorySession:
         client: str,
         faults: StoreFaults | None,
     ) -> None:
+        super().__init__(generation)
         self.id = session_id
-        self.generation = generation
-        self.expired = False
         self._tree = tree
         self._lease_s = lease_ms / 1000
         self._clock = clock
         self._client = client
         self._faults = faults
-        self._callbacks: list[Callable[[], None]] = []
-        self._loop = asyncio.get_running_loop()
         self._confirmed_ms = clock.monotonic_ms()
         self._renewed_s = self._loop.time()
         self._abandoned = False
@@ -204,13 +201,6 @@ class MemorySession:
     @property
     def ends_within_ms(self) -> int:
         return round(self._lease_s * 1000)
-
-    @property
-    def credential(self) -> str:
-        return ""
-
-    def on_expired(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
 
     async def close(self) -> None:
         if self._faults is not None and not self.expired:
@@ -247,11 +237,8 @@ class MemorySession:
             self._confirmed_ms = max(self._confirmed_ms, sent_ms)
 
     def _notify_expired(self) -> None:
-        if self.expired or self._abandoned:
-            return
-        self.expired = True
-        for callback in self._callbacks:
-            self._loop.call_soon(callback)
+        if not self._abandoned:
+            self._note_expired()
 
     def _beat(self) -> None:
         assert self._faults is not None
@@ -303,10 +290,8 @@ class MemoryStore(StoreClient):
         self._name = name
         self._faults = faults
         self._clock: Clock = clock or SystemClock()
-        self._watches = Watches()
-        super().__init__(self._watches)
+        super().__init__(Watches())
         self._session: MemorySession | None = None
-        self._generation = 0
 
     async def get(self, path: str) -> Node | None:
         return await self._ask(lambda: self._node(path))

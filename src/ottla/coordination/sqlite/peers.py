@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ottla.base import file_lock, system
+from ottla.coordination.interface.client import call_on_loop
 from ottla.coordination.sqlite.file import SessionRow
 
 
@@ -82,11 +83,7 @@ class FilePeers:
     def _wait(self, peer: Peer) -> None:
         peer.wait_for_end()
         if not self._closed:
-            try:
-                self._loop.call_soon_threadsafe(self._on_end, peer.row)
-            except RuntimeError:
-                # The loop is closed: no callback is left to run.
-                return
+            call_on_loop(self._loop, self._on_end, peer.row)
 
 
 _BEAT = struct.Struct(">Q")

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from uuid import uuid4
 
 from ottla.base.clock import SystemClock
+from ottla.coordination.interface.client import StoreSession, call_on_loop
 from ottla.coordination.interface.errors import StoreError
 from ottla.coordination.interface.operations import ChangedPaths
 from ottla.coordination.sqlite.file import SqliteFile
@@ -32,7 +33,7 @@ class Ask(Protocol):
     def __call__(self, function: Callable[[], T], *, always: bool = False) -> Awaitable[T]: ...
 
 
-class SqliteSession:
+class SqliteSession(StoreSession):
     """A session that lasts until it is closed, or its process dies or pauses for a whole lease."""
 
     def __init__(
@@ -46,16 +47,13 @@ class SqliteSession:
         on_silent: Callable[[Peer], None],
         on_changes: Callable[[ChangedPaths], None],
     ) -> None:
-        self.generation = generation
-        self.expired = False
+        super().__init__(generation)
         self._file = file
         self._lease_ms = lease_ms
         self._ask = ask
         self._peers = peers
         self._on_silent = on_silent
         self._on_changes = on_changes
-        self._loop = asyncio.get_running_loop()
-        self._callbacks: list[Callable[[], None]] = []
         self._asking_late = False
         # Its row in the file; set on the store's thread first.
         self._entered: int | None = None
@@ -85,17 +83,9 @@ class SqliteSession:
     def ends_within_ms(self) -> int:
         return self._lease_ms
 
-    @property
-    def credential(self) -> str:
-        # The kernel frees the lock of a dead process, and its peers end the session at once.
-        return ""
-
-    def on_expired(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
-
     async def close(self) -> None:
         """End the session, even if the caller is cancelled meanwhile."""
-        if self._expire():
+        if self._note_expired():
             try:
                 self._on_changes(await self._ask(self._leave, always=True))
             except StoreError as error:
@@ -104,17 +94,8 @@ class SqliteSession:
 
     async def end(self) -> None:
         """Release the lock and notify the holder, because the session is no longer in the file."""
-        if self._expire():
+        if self._note_expired():
             await self._ask(self._let_go, always=True)
-
-    def _expire(self) -> bool:
-        """Notify the holder; return False if that was done before."""
-        if self.expired:
-            return False
-        self.expired = True
-        for callback in self._callbacks:
-            self._loop.call_soon(callback)
-        return True
 
     def _enter(self) -> int:
         lock_file = f"{self._file.path}.session-{uuid4().hex}"
@@ -285,10 +266,7 @@ class Lease:
         """Have the loop confirm that it turns. False if the loop is closed for good."""
         if not self._loop_asked:
             self._loop_asked = True
-            try:
-                self._loop.call_soon_threadsafe(self._on_turn)
-            except RuntimeError:
-                return False
+            return call_on_loop(self._loop, self._on_turn)
         return True
 
     def _on_turn(self) -> None:

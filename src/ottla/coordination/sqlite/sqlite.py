@@ -44,11 +44,9 @@ class SqliteStore(StoreClient):
         self._path = path
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ottla-store")
-        self._watches = Watches()
-        super().__init__(self._watches)
+        super().__init__(Watches())
         self._peers = FilePeers(os.path.dirname(path), self._loop, self._on_end_of_peer)
         self._session: SqliteSession | None = None
-        self._generation = 0
         self._bell: Bell | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[asyncio.Task[None], None] = {}

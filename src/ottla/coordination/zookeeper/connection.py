@@ -20,6 +20,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
+from ottla.coordination.interface.client import call_on_loop
 from ottla.coordination.interface.errors import (
     BadVersion,
     NodeExists,
@@ -253,11 +254,7 @@ class EnsembleConnection:
         self._to_loop(lambda: self._take_trouble("", why))
 
     def _to_loop(self, callback: Callable[[], object]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(callback)
-        except RuntimeError:
-            # The loop is closed: no callback is left to run.
-            return
+        call_on_loop(self._loop, callback)
 
     # The following methods run on the loop.
 

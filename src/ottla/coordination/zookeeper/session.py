@@ -8,7 +8,7 @@ from typing import Any, Literal
 from kazoo.protocol.states import EventType
 
 from ottla.base.clock import SystemClock
-from ottla.coordination.interface.client import Watches
+from ottla.coordination.interface.client import StoreSession, Watches, call_on_loop
 from ottla.coordination.interface.errors import StoreError
 from ottla.coordination.interface.operations import ChangedPaths
 from ottla.coordination.interface.store import Watch
@@ -18,7 +18,7 @@ _CONFIRMATIONS_PER_LEASE = 6
 _CLOCK = SystemClock()
 
 
-class ZookeeperSession:
+class ZookeeperSession(StoreSession):
     """A session until ZooKeeper reports that it has expired, or it is closed.
 
     `sync` asks the ensemble's leader: kazoo's own pings are answered by any server, also by one
@@ -37,24 +37,18 @@ class ZookeeperSession:
         sync: Callable[[], Awaitable[None]],
         leave: Callable[[], Awaitable[None]],
     ) -> None:
+        super().__init__(generation)
         self.id = session_id
-        self.generation = generation
         self.credential = credential
         # ZooKeeper rounds the end up to a tick, and followers report their clients' heartbeats to
         # the leader half a tick late. A timeout is two ticks or more, unless the server's
         # minSessionTimeout is lower.
         self.ends_within_ms = 2 * granted_ms
-        self.expired = False
         self.confirmed_ms = _CLOCK.monotonic_ms()
         self._interval_s = lease_ms / _CONFIRMATIONS_PER_LEASE / 1000
         self._sync = sync
         self._leave = leave
-        self._callbacks: list[Callable[[], None]] = []
-        self._loop = asyncio.get_running_loop()
         self._keeper = self._loop.create_task(self._keep_confirmed())
-
-    def on_expired(self, callback: Callable[[], None]) -> None:
-        self._callbacks.append(callback)
 
     def confirm(self, sent_ms: int) -> None:
         """Note that the leader answered, in this session, a request sent at `sent_ms`."""
@@ -63,12 +57,8 @@ class ZookeeperSession:
 
     def end(self) -> None:
         """Note that the session has ended, and notify its holder."""
-        if self.expired:
-            return
-        self.expired = True
-        self._keeper.cancel()
-        for callback in self._callbacks:
-            self._loop.call_soon(callback)
+        if self._note_expired():
+            self._keeper.cancel()
 
     async def close(self) -> None:
         if not self.expired:
@@ -89,33 +79,33 @@ class ZookeeperSession:
 Kind = Literal["data", "children"]
 
 
-class ZookeeperWatches:
+class ZookeeperWatches(Watches):
     """The watches of one client. `locate` gives the path in the ensemble for one of ours."""
 
     def __init__(self, locate: Callable[[str], str]) -> None:
+        super().__init__()
         self._locate = locate
         self._loop = asyncio.get_running_loop()
-        self._watches = Watches()
         self._connection: EnsembleConnection | None = None
 
     def add_data(self, path: str, callback: Callable[[], None]) -> Watch:
-        watch = self._watches.add_data(path, callback)
+        watch = super().add_data(path, callback)
         self._arm("data", path)
         return watch
 
     def add_children(self, path: str, callback: Callable[[], None]) -> Watch:
-        watch = self._watches.add_children(path, callback)
+        watch = super().add_children(path, callback)
         self._arm("children", path)
         return watch
 
     def use(self, connection: EnsembleConnection) -> None:
         """Set all watches on a connection and call all: changes may have been missed."""
         self._connection = connection
-        for path in self._watches.data_paths:
+        for path in self.data_paths:
             self._arm("data", path)
-        for path in self._watches.children_paths:
+        for path in self.children_paths:
             self._arm("children", path)
-        self._watches.fire_all(self._loop)
+        self.fire_all(self._loop)
 
     def _arm(self, kind: Kind, path: str) -> None:
         connection = self._connection
@@ -148,20 +138,17 @@ class ZookeeperWatches:
     def _on_event(self, connection: EnsembleConnection, kind: Kind, path: str, event: Any) -> None:
         """Act on a change, or on a watch lost with its connection. Runs on kazoo's thread."""
         if event is None or event.type != EventType.NONE:
-            try:
-                self._loop.call_soon_threadsafe(self._notify, connection, kind, path)
-            except RuntimeError:
-                return
+            call_on_loop(self._loop, self._notify, connection, kind, path)
 
     def _notify(self, connection: EnsembleConnection, kind: Kind, path: str) -> None:
         if connection is not self._connection:
             return
         changes = ChangedPaths()
-        watched = self._watches.data_paths if kind == "data" else self._watches.children_paths
+        watched = self.data_paths if kind == "data" else self.children_paths
         if path in watched:
             self._arm(kind, path)
             (changes.data if kind == "data" else changes.children)[path] = None
-            self._watches.fire(changes, self._loop)
+            self.fire(changes, self._loop)
 
 
 def _ignore(_error: str) -> None:

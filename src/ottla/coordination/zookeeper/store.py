@@ -73,10 +73,9 @@ class ZookeeperStore(StoreClient):
         self._chroot = chroot
         self._security = ZookeeperSecurity(access)
         self._timeout_ms = timeout_ms
-        self._watches = ZookeeperWatches(self._locate)
-        super().__init__(self._watches)
+        self._zookeeper_watches = ZookeeperWatches(self._locate)
+        super().__init__(self._zookeeper_watches)
         self._session: ZookeeperSession | None = None
-        self._generation = 0
         self._closed = False
 
     @classmethod
@@ -90,7 +89,7 @@ class ZookeeperStore(StoreClient):
         """
         store = cls(hosts, chroot, access, timeout_ms)
         store._connection = await store._connect(_FIRST_LEASE_MS)
-        store._watches.use(store._connection)
+        store._zookeeper_watches.use(store._connection)
         try:
             await store._make_root()
         except BaseException:
@@ -237,7 +236,7 @@ class ZookeeperStore(StoreClient):
     def on_connected(self, connection: EnsembleConnection) -> None:
         """Act on a new connection, the first or a later one."""
         if getattr(self, "_connection", None) is connection:
-            self._watches.use(connection)
+            self._zookeeper_watches.use(connection)
 
     def on_lost(self, session_id: int) -> None:
         """Act on an expired session."""
@@ -258,7 +257,7 @@ class ZookeeperStore(StoreClient):
     async def _reconnect(self, lease_ms: int) -> None:
         """Continue over a connection with its own session; the one before ends."""
         before, self._connection = self._connection, await self._connect(lease_ms)
-        self._watches.use(self._connection)
+        self._zookeeper_watches.use(self._connection)
         await before.stop()
 
     async def _leave(self) -> None:
