@@ -13,9 +13,13 @@ from ottla.base.settings import (
     UpdateMode,
 )
 from ottla.base.settings.declaration.setting import Use
-from ottla.base.settings.tables import unknown_name
-from ottla.base.settings.tables.former import FORMER_SETTINGS
-from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
+from ottla.base.settings.tables import (
+    BROKER_SYNONYMS,
+    FORMER_SETTINGS,
+    GROUP_SYNONYMS,
+    TOPIC_SYNONYMS,
+    unknown_name,
+)
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 
 _MIN_ISR = "min.insync.replicas"

@@ -9,9 +9,13 @@ from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.check import check_broker_configs
 from ottla.base.settings.declaration.setting import ConfigType, Setting, UpdateMode, Use
 from ottla.base.settings.declaration.validators import at_least, between
-from ottla.base.settings.tables import setting_named
-from ottla.base.settings.tables.former import FORMER_SETTINGS
-from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
+from ottla.base.settings.tables import (
+    BROKER_SYNONYMS,
+    FORMER_SETTINGS,
+    GROUP_SYNONYMS,
+    TOPIC_SYNONYMS,
+    setting_named,
+)
 
 EVERY = [
     *BROKER_SETTINGS.values(),

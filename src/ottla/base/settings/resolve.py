@@ -8,8 +8,14 @@ from typing import NamedTuple
 from ottla.base.errors import OttlaError
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name
 from ottla.base.settings.declaration.setting import Setting, Value
-from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
+from ottla.base.settings.tables import (
+    BROKER_SETTINGS,
+    BROKER_SYNONYMS,
+    GROUP_SETTINGS,
+    GROUP_SYNONYMS,
+    TOPIC_SETTINGS,
+    TOPIC_SYNONYMS,
+)
 
 
 class ConfigSource(IntEnum):

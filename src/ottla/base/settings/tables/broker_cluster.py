@@ -13,6 +13,7 @@ from ottla.base.settings.declaration.setting import (
     SHORT,
     STRING,
     Setting,
+    Use,
 )
 from ottla.base.settings.declaration.validators import at_least, between, one_of
 
@@ -77,7 +78,7 @@ CLUSTER: tuple[Setting, ...] = (
             differs="Kafka waits 9000: here a false alarm costs little, a moved leader"
             " moves back, and epochs keep every record safe."),
     Setting("broker.heartbeat.interval.ms", INT, 2000, None, READ_ONLY,
-            "Time between two signs of life of a broker, in milliseconds."),
+            "Time between two signs of life of a broker, in milliseconds.", use=Use.UNUSED),
     Setting("controlled.shutdown.enable", BOOLEAN, True, None, READ_ONLY,
             "Whether a stopping broker hands its partitions over first."),
     Setting("min.insync.replicas", INT, 1, at_least(1), CLUSTER_WIDE,
@@ -114,9 +115,9 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("replica.socket.timeout.ms", INT, 30_000, at_least(1), READ_ONLY,
             "How long a follower waits for an answer, in milliseconds."),
     Setting("replica.socket.receive.buffer.bytes", INT, 65_536, None, READ_ONLY,
-            "Receive buffer of a follower, in bytes."),
+            "Receive buffer of a follower, in bytes.", use=Use.UNUSED),
     Setting("num.replica.alter.log.dirs.threads", INT, None, None, READ_ONLY,
-            "Threads that move replicas between folders."),
+            "Threads that move replicas between folders.", use=Use.UNUSED),
     Setting("transactional.id.expiration.ms", INT, 604_800_000, at_least(1), READ_ONLY,
             "A transactional id unused for this long is forgotten, in milliseconds."),
     Setting("transaction.max.timeout.ms", INT, 900_000, at_least(1), READ_ONLY,
@@ -143,9 +144,10 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("transaction.partition.verification.enable", BOOLEAN, True, None, CLUSTER_WIDE,
             "Whether a partition must be known to its transaction before records are taken."),
     Setting("transaction.two.phase.commit.enable", BOOLEAN, False, None, READ_ONLY,
-            "Whether transactions may be prepared by an outside coordinator (KIP-939)."),
+            "Whether transactions may be prepared by an outside coordinator (KIP-939).",
+            use=Use.UNUSED),
     Setting("add.partitions.to.txn.retry.backoff.ms", INT, 20, at_least(1), READ_ONLY,
-            "First pause before a partition is verified again, in milliseconds."),
+            "First pause before a partition is verified again, in milliseconds.", use=Use.UNUSED),
     Setting("add.partitions.to.txn.retry.backoff.max.ms", INT, 100, at_least(0), READ_ONLY,
             "Longest time spent verifying a partition again, in milliseconds."),
     Setting("quota.window.num", INT, 11, at_least(1), READ_ONLY,
@@ -173,10 +175,10 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1), READ_ONLY,
             "Length of a sample of the quota of moves between folders, in seconds."),
     Setting("metrics.num.samples", INT, 2, at_least(1), READ_ONLY,
-            "Samples a metric is computed over."),
+            "Samples a metric is computed over.", use=Use.UNUSED),
     Setting("metrics.sample.window.ms", LONG, 30_000, at_least(1), READ_ONLY,
-            "Length of a sample of metrics, in milliseconds."),
+            "Length of a sample of metrics, in milliseconds.", use=Use.UNUSED),
     Setting("metrics.recording.level", STRING, "INFO", None, READ_ONLY,
-            "Least level of metrics that are kept."),
+            "Least level of metrics that are kept.", use=Use.UNUSED),
 )
 # fmt: on

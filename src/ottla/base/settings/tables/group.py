@@ -3,8 +3,7 @@
 from ottla.base.settings.declaration.offset_reset import offset_reset
 from ottla.base.settings.declaration.setting import BOOLEAN, CLUSTER_WIDE, INT, STRING, Setting
 from ottla.base.settings.declaration.validators import at_least, one_of
-
-STREAMS = "Streams groups of Kafka's; Ottla does not offer them."
+from ottla.base.settings.tables.broker_foreign import STREAMS
 
 # Two lines a row keep the table readable.
 # fmt: off

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
-from ottla.base.settings.declaration.setting import Setting, Use
+from ottla.base.settings.declaration.setting import CLUSTER_WIDE, Setting
 from ottla.base.settings.tables.broker_cluster import CLUSTER
 from ottla.base.settings.tables.broker_foreign import FOREIGN_SETTINGS
 from ottla.base.settings.tables.broker_groups import GROUPS
@@ -12,67 +12,40 @@ from ottla.base.settings.tables.broker_network import NETWORK
 from ottla.base.settings.tables.broker_security import SECURITY_SETTINGS
 from ottla.base.settings.tables.broker_share import SHARE_SETTINGS
 from ottla.base.settings.tables.group import GROUP_SETTINGS as _GROUP_ROWS
-from ottla.base.settings.tables.topic import TOPIC_SETTINGS as _TOPIC_ROWS
-
-# Kafka's settings of parts that Ottla does not have, or has no use for: accepted, and so marked. A
-# setting whose part comes into being is taken out of here; a test holds the list to the code.
-# Everything whose name begins so belongs to one such part.
-UNREAD_PREFIXES = ("metrics.",)
-UNREAD_NAMES = frozenset(
-    {
-        "add.partitions.to.txn.retry.backoff.ms",
-        "background.threads",
-        "broker.heartbeat.interval.ms",
-        "delete.records.purgatory.purge.interval.requests",
-        "early.start.listeners",
-        "fetch.purgatory.purge.interval.requests",
-        "group.consumer.assignment.interval.ms",
-        "group.consumer.max.assignment.interval.ms",
-        "group.consumer.min.assignment.interval.ms",
-        "group.consumer.regex.refresh.interval.ms",
-        "group.coordinator.append.linger.ms",
-        "group.coordinator.background.threads",
-        "group.coordinator.cached.buffer.max.bytes",
-        "group.coordinator.rebalance.protocols",
-        "group.coordinator.threads",
-        "log.cleaner.io.buffer.size",
-        "log.dir.failure.timeout.ms",
-        "log.initial.task.delay.ms",
-        "num.io.threads",
-        "num.network.threads",
-        "num.recovery.threads.per.data.dir",
-        "num.replica.alter.log.dirs.threads",
-        "offsets.topic.compression.codec",
-        "producer.purgatory.purge.interval.requests",
-        "queued.max.requests",
-        "replica.socket.receive.buffer.bytes",
-        "request.timeout.ms",
-        "socket.connection.setup.timeout.max.ms",
-        "transaction.two.phase.commit.enable",
-    }
-)
+from ottla.base.settings.tables.topic import OF_BROKER, OWN_SETTINGS
 
 
 def _by_name(*tables: tuple[Setting, ...]) -> dict[str, Setting]:
     return {setting.name: setting for table in tables for setting in table}
 
 
-def _marked(setting: Setting) -> Setting:
-    """The row; marked as without effect if no part reads the setting."""
-    is_unread = setting.name in UNREAD_NAMES or setting.name.startswith(UNREAD_PREFIXES)
-    if setting.use is Use.USED and is_unread:
-        return setting._replace(use=Use.UNUSED)
-    return setting
-
-
-BROKER_SETTINGS = {
-    name: _marked(setting)
-    for name, setting in _by_name(
-        NETWORK, LOG, GROUPS, SHARE_SETTINGS, CLUSTER, SECURITY_SETTINGS, FOREIGN_SETTINGS
-    ).items()
+BROKER_SETTINGS = _by_name(
+    NETWORK, LOG, GROUPS, SHARE_SETTINGS, CLUSTER, SECURITY_SETTINGS, FOREIGN_SETTINGS
+)
+_SHARED = {
+    name: BROKER_SETTINGS[of_broker]._replace(name=name, update=CLUSTER_WIDE)
+    for name, of_broker in OF_BROKER.items()
 }
-TOPIC_SETTINGS = _by_name(_TOPIC_ROWS)
+TOPIC_SETTINGS = dict(sorted({**_SHARED, **_by_name(OWN_SETTINGS)}.items()))
 GROUP_SETTINGS = _by_name(_GROUP_ROWS)
+
+# The broker setting that gives a group's setting its default, as in `TOPIC_SYNONYMS`.
+GROUP_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
+    name: ((f"group.{name}", 1),) for name in GROUP_SETTINGS if f"group.{name}" in BROKER_SETTINGS
+}
+
+# Broker settings that replace each other, finest unit first.
+BROKER_SYNONYMS: dict[str, tuple[str, ...]] = {
+    name: names
+    for names in (
+        ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+        ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+        ("log.roll.ms", "log.roll.hours"),
+        ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    )
+    for name in names
+    if name != "log.flush.scheduler.interval.ms"
+}
 
 
 # No setting's name is longer; comparing more would only cost time.

@@ -3,53 +3,72 @@
 from ottla.base.settings.declaration.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
-    DOUBLE,
     INT,
     LIST,
     LONG,
     LONG_MAX,
-    STRING,
     Setting,
     Use,
 )
-from ottla.base.settings.declaration.validators import (
-    CLEANUP_POLICY,
-    COMPRESSION_TYPE,
-    GZIP_LEVEL,
-    THROTTLED_REPLICAS,
-    TIMESTAMP_TYPE,
-    at_least,
-    between,
-)
+from ottla.base.settings.declaration.validators import THROTTLED_REPLICAS, at_least
+
+# Topic settings that a broker's setting declares, too: type, default, rule and description are the
+# same, and the broker's value is the default of a topic that sets none itself.
+OF_BROKER: dict[str, str] = {
+    "cleanup.policy": "log.cleanup.policy",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.type": "compression.type",
+    "compression.zstd.level": "compression.zstd.level",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "flush.messages": "log.flush.interval.messages",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "max.message.bytes": "message.max.bytes",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "min.insync.replicas": "min.insync.replicas",
+    "preallocate": "log.preallocate",
+    "retention.bytes": "log.retention.bytes",
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
+}
+
+_MINUTE_MS = 60_000
+_HOUR_MS = 60 * _MINUTE_MS
+
+# The broker settings that give a topic's setting its default, in order, each with the factor that
+# turns its value into the topic setting's unit; it is 1 for values that are not numbers (Kafka:
+# ServerTopicConfigSynonyms; KIP-226 for the order of sources).
+TOPIC_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
+    **{name: ((broker, 1),) for name, broker in OF_BROKER.items()},
+    "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
+    "local.retention.bytes": (("log.local.retention.bytes", 1),),
+    "local.retention.ms": (("log.local.retention.ms", 1),),
+    "retention.ms": (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", _MINUTE_MS),
+        ("log.retention.hours", _HOUR_MS),
+    ),
+    "segment.jitter.ms": (("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", _HOUR_MS)),
+    "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
+}
 
 # Two lines a row keep the table readable.
 # fmt: off
-TOPIC_SETTINGS: tuple[Setting, ...] = (
-    Setting("cleanup.policy", LIST, ("delete",), CLEANUP_POLICY, CLUSTER_WIDE,
-            "What happens to old records: delete by age and size, compact by key, or both."),
-    Setting("compression.gzip.level", INT, -1, GZIP_LEVEL, CLUSTER_WIDE,
-            "Level used when the broker compresses with gzip."),
-    Setting("compression.lz4.level", INT, 9, between(1, 17), CLUSTER_WIDE,
-            "Level used when the broker compresses with lz4."),
-    Setting("compression.type", STRING, "producer", COMPRESSION_TYPE, CLUSTER_WIDE,
-            "Codec batches are stored in; producer keeps each as it came."),
-    Setting("compression.zstd.level", INT, 3, between(-131_072, 22), CLUSTER_WIDE,
-            "Level used when the broker compresses with zstd."),
-    Setting("delete.retention.ms", LONG, 86_400_000, at_least(0), CLUSTER_WIDE,
-            "How long a tombstone stays readable in a compacted topic, in milliseconds."),
+OWN_SETTINGS: tuple[Setting, ...] = (
     Setting("errors.deadletterqueue.group.enable", BOOLEAN, False, None, CLUSTER_WIDE,
             "Whether share groups may write dead letters to the topic (KIP-1191).",
             differs="Kafka has it from 4.4 on."),
-    Setting("file.delete.delay.ms", LONG, 60_000, at_least(0), CLUSTER_WIDE,
-            "How long a deleted segment stays on disk, in milliseconds."),
-    Setting("flush.messages", LONG, LONG_MAX, at_least(1), CLUSTER_WIDE,
-            "Records after which a partition is flushed to disk."),
     Setting("flush.ms", LONG, LONG_MAX, at_least(0), CLUSTER_WIDE,
             "Time after which a partition is flushed to disk, in milliseconds."),
     Setting("follower.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, CLUSTER_WIDE,
             "Replicas whose fetching is throttled, as partition:broker, or * for all."),
-    Setting("index.interval.bytes", INT, 4096, at_least(0), CLUSTER_WIDE,
-            "Bytes of log between two entries of an index."),
     Setting("internal.segment.bytes", INT, None, at_least(1), CLUSTER_WIDE,
             "Segment size for tests; may be below the least of segment.bytes.", internal=True),
     Setting("leader.replication.throttled.replicas", LIST, (), THROTTLED_REPLICAS, CLUSTER_WIDE,
@@ -58,22 +77,6 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
             "Local share of tiered storage in bytes; there is no tiered storage here."),
     Setting("local.retention.ms", LONG, -2, at_least(-2), CLUSTER_WIDE,
             "Local share of tiered storage in milliseconds; there is no tiered storage here."),
-    Setting("max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), CLUSTER_WIDE,
-            "Age at which a record must have been compacted, in milliseconds."),
-    Setting("max.message.bytes", INT, 1_048_588, at_least(0), CLUSTER_WIDE,
-            "Largest record batch accepted, in bytes, after compression."),
-    Setting("message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0), CLUSTER_WIDE,
-            "How far in the future a timestamp may lie, in milliseconds."),
-    Setting("message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), CLUSTER_WIDE,
-            "How far in the past a timestamp may lie, in milliseconds."),
-    Setting("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPE, CLUSTER_WIDE,
-            "Whether records carry the time of their creation or of their arrival."),
-    Setting("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), CLUSTER_WIDE,
-            "Share of a log that must be dirty before it is compacted."),
-    Setting("min.compaction.lag.ms", LONG, 0, at_least(0), CLUSTER_WIDE,
-            "Age below which a record is not compacted, in milliseconds."),
-    Setting("min.insync.replicas", INT, 1, at_least(1), CLUSTER_WIDE,
-            "In-sync replicas that acks=all needs."),
     Setting("ottla.retention.hold.groups", LIST, (), None, CLUSTER_WIDE,
             "Groups for whom retention waits until they have committed what it would delete.",
             differs="Kafka has no such setting: retention deletes unread records, too."),
@@ -83,8 +86,6 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
     Setting("ottla.retention.hold.max.ms", LONG, 604_800_000, at_least(0), CLUSTER_WIDE,
             "Longest time that they are waited for, from when retention would delete.",
             differs="Kafka has no such setting."),
-    Setting("preallocate", BOOLEAN, False, None, CLUSTER_WIDE,
-            "Whether a segment takes its full size on disk at once."),
     Setting("remote.log.copy.disable", BOOLEAN, False, None, CLUSTER_WIDE,
             "Whether tiered storage stops copying; there is no tiered storage here."),
     Setting("remote.log.delete.on.disable", BOOLEAN, False, None, CLUSTER_WIDE,
@@ -92,20 +93,11 @@ TOPIC_SETTINGS: tuple[Setting, ...] = (
     Setting("remote.storage.enable", BOOLEAN, False, None, CLUSTER_WIDE,
             "Whether old segments move to tiered storage; there is none here, so only false is "
             "taken.", use=Use.REFUSED),
-    Setting("retention.bytes", LONG, -1, None, CLUSTER_WIDE,
-            "Size above which a partition loses its oldest segments, in bytes; -1 for no limit."),
     Setting("retention.ms", LONG, 604_800_000, at_least(-1), CLUSTER_WIDE,
             "Age at which closed segments are deleted, in milliseconds; -1 for never."),
-    Setting("segment.bytes", INT, 1 << 30, at_least(1_048_576), CLUSTER_WIDE,
-            "Size at which a segment is closed and the next begun, in bytes."),
-    Setting("segment.index.bytes", INT, 10_485_760, at_least(4), CLUSTER_WIDE,
-            "Size at which an index is full and its segment closed, in bytes."),
     Setting("segment.jitter.ms", LONG, 0, at_least(0), CLUSTER_WIDE,
             "Most that is randomly taken off the age a segment is closed at, in milliseconds."),
     Setting("segment.ms", LONG, 604_800_000, at_least(1), CLUSTER_WIDE,
             "Age at which a segment is closed, in milliseconds."),
-    Setting("unclean.leader.election.enable", BOOLEAN, False, None, CLUSTER_WIDE,
-            "Whether a replica that is not in sync may lead when no other is left, losing "
-            "records."),
 )
 # fmt: on
