@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ottla.base.quantities import counted, size_words, span_words
 from ottla.base.settings import TOPIC_SETTINGS
-from ottla.base.settings.oddities import LOOKED_AT, Oddity, oddities
+from ottla.base.settings.check import LOOKED_AT, Oddity, oddities
 
 
 def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | None]) -> str:

@@ -4,8 +4,12 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.check import check_changed_topic, check_group_configs, check_new_topic
-from ottla.base.settings.oddities import oddities
+from ottla.base.settings.check import (
+    check_changed_topic,
+    check_group_configs,
+    check_new_topic,
+    oddities,
+)
 
 VALUES = {
     "min.insync.replicas": 1,

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.stored import usable
+from ottla.base.settings.check import usable
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,23 @@
-"""Checks settings before they are stored."""
+"""Checks settings before they are stored, and stored ones before they take effect. Pure.
+
+A contradiction within the settings of a new topic (`oddities`) is refused. One that comes from a
+default, or from a later change, is accepted as in Kafka, with a warning: many scripts set a small
+`retention.bytes` with the default `segment.bytes` of 1 GiB, and `retention.ms=1000` for a while is
+how topics are emptied.
+
+A stored broker setting that is refused today is ignored (`usable`): an earlier version, a tool, or
+another broker with another file may have stored it, and a broker that obeyed it might accept no
+connection to change it.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name, refused
-from ottla.base.settings.declaration.setting import Setting, UpdateMode, Use
-from ottla.base.settings.oddities import LOOKED_AT, MIN_ISR, Oddity, oddities
-from ottla.base.settings.order import no_connections
+from ottla.base.settings.declaration.setting import Setting, UpdateMode, Use, Value
+from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.resolve import group_value, topic_value
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
@@ -14,6 +25,74 @@ from ottla.base.settings.tables import (
     TOPIC_SETTINGS,
     setting_named,
 )
+
+MIN_ISR = "min.insync.replicas"
+# The settings checked; `retention.…` only if old segments are deleted.
+LOOKED_AT = (
+    MIN_ISR,
+    "cleanup.policy",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.ms",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """Settings that contradict each other. `sentence` names the consequence and the remedy."""
+
+    names: tuple[str, ...]
+    sentence: str
+
+
+def oddities(values: Mapping[str, object], replicas: int) -> list[Oddity]:
+    """The contradictions among a topic's values of `LOOKED_AT`, with so many replicas."""
+    found: list[Oddity] = []
+    least = _number(values, MIN_ISR)
+    if least > replicas:
+        found.append(
+            Oddity(
+                (MIN_ISR,),
+                f"{MIN_ISR}={least} is above the replication factor {replicas}: so many can "
+                f"never be in sync. Set it to at most {replicas}, or give the topic more replicas.",
+            )
+        )
+    if "delete" in _policies(values):
+        found += _above_retention(
+            values, "bytes", "so a partition may hold up to segment.bytes more than retention.bytes"
+        )
+        found += _above_retention(
+            values, "ms", "so records may be kept up to segment.ms longer than retention.ms"
+        )
+    return found
+
+
+def _above_retention(values: Mapping[str, object], unit: str, consequence: str) -> list[Oddity]:
+    segment, retention = f"segment.{unit}", f"retention.{unit}"
+    size, kept = _number(values, segment), _number(values, retention)
+    if kept < 0 or size <= kept:
+        return []
+    return [
+        Oddity(
+            (segment, retention),
+            f"{segment}={size} is above {retention}={kept}: only whole segments are deleted, "
+            f"{consequence}. Set {segment} to at most {kept}, better to a fraction of it.",
+        )
+    ]
+
+
+def _number(values: Mapping[str, object], name: str) -> int:
+    value = values[name]
+    assert isinstance(value, int), name
+    return value
+
+
+def _policies(values: Mapping[str, object]) -> tuple[str, ...]:
+    policies = values["cleanup.policy"]
+    assert isinstance(policies, tuple)
+    return policies
+
 
 _NO_LIMIT = -1
 # Kafka lets clients change these at runtime. Here, clients may not set anything that grants access
@@ -175,3 +254,83 @@ def _check(setting: Setting, text: str) -> object:
     if setting.use is Use.REFUSED and value not in (setting.default, "", False, ()):
         raise refused(setting)
     return value
+
+
+# This list also names other brokers' folders; the part about this broker is used.
+_KEPT = frozenset({"cordoned.log.dirs"})
+
+
+class Ignored(NamedTuple):
+    """A stored value without effect. `broker` is empty for settings of all brokers."""
+
+    broker: str
+    name: str
+    text: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """Setting, value, reason and remedy, for the log."""
+        whose = f"broker {self.broker}" if self.broker else "all brokers"
+        setting = BROKER_SETTINGS.get(self.name)
+        shown = "(hidden)" if setting is None or setting.sensitive else shortened(self.text)
+        return (
+            f"{shortened(self.name)}={shown}, stored for {whose}, is ignored: {self.reason}; "
+            f"remove it with: ottla config set broker {self.broker or 'all'} "
+            f"--unset {shortened(self.name)}"
+        )
+
+
+class Usable(NamedTuple):
+    """The settings that take effect, for all brokers and for this one, and the ignored ones."""
+
+    default: dict[str, str]
+    broker: dict[str, str]
+    ignored: list[Ignored]
+
+
+def usable(
+    broker_id: str, settings: BrokerSettings, default: Mapping[str, str], broker: Mapping[str, str]
+) -> Usable:
+    """The usable settings among those stored for all brokers and for the broker `broker_id`."""
+    found = Usable({}, {}, [])
+    for whose, texts, kept in (("", default, found.default), (broker_id, broker, found.broker)):
+        for name, text in texts.items():
+            reason = _refusal(name, text, per_broker=bool(whose))
+            if reason:
+                found.ignored.append(Ignored(whose, name, text, reason))
+            else:
+                kept[name] = text
+    for whose, kept in ((broker_id, found.broker), ("", found.default)):
+        for name in sorted(kept.keys() - _KEPT):
+            reason = _contradiction(name, settings, found)
+            if reason:
+                found.ignored.append(Ignored(whose, name, kept.pop(name), reason))
+    return found
+
+
+def _refusal(name: str, text: str, *, per_broker: bool) -> str:
+    if per_broker and name == MIN_ISR:
+        return "it is one number of the cluster"
+    try:
+        check_broker_configs({name: text}, frozenset({name}), per_broker=per_broker)
+    except OttlaError as error:
+        return error.message
+    return ""
+
+
+def _contradiction(name: str, settings: BrokerSettings, found: Usable) -> str:
+    """Why the value contradicts the others in effect; empty if it does not."""
+
+    def value(key: str) -> Value:
+        for texts in (found.broker, found.default, settings.static):
+            if key in texts:
+                return BROKER_SETTINGS[key].parse(texts[key])
+        return BROKER_SETTINGS[key].default
+
+    try:
+        check_order(frozenset({name}), value)
+        check_together(frozenset({name}), value)
+    except OttlaError as error:
+        return error.message
+    return ""

@@ -10,9 +10,12 @@ from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS,
 from ottla.base.settings.alter import Alteration, altered
 from ottla.base.settings.broker import dynamic_setting, own_name, without_secrets
 from ottla.base.settings.check import (
+    MIN_ISR,
+    Ignored,
     check_broker_configs,
     check_changed_topic,
     check_group_configs,
+    usable,
 )
 from ottla.base.settings.client_metrics import (
     CLIENT_METRICS_SETTINGS,
@@ -22,7 +25,6 @@ from ottla.base.settings.client_metrics import (
 )
 from ottla.base.settings.declaration.setting import ConfigType, Setting, Value
 from ottla.base.settings.listeners import without_listener
-from ottla.base.settings.oddities import MIN_ISR
 from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.resolve import (
     THROTTLES,
@@ -34,7 +36,6 @@ from ottla.base.settings.resolve import (
     listener_values,
     topic_value,
 )
-from ottla.base.settings.stored import Ignored, usable
 from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
 from ottla.broker.configs.loggers import alter_loggers, loggers

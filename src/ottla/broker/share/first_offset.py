@@ -1,6 +1,6 @@
 """The start offset of a share group in a partition that it has never read."""
 
-from ottla.base.settings.declaration.offset_reset import Reset
+from ottla.base.settings.declaration.validators import Reset
 from ottla.broker.partitions.partition import Partition
 from ottla.storage.log.timestamps import offset_for_timestamp
 

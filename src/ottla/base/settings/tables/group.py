@@ -1,8 +1,7 @@
 """Settings of single groups (KIP-848, KIP-932)."""
 
-from ottla.base.settings.declaration.offset_reset import offset_reset
 from ottla.base.settings.declaration.setting import BOOLEAN, CLUSTER_WIDE, INT, STRING, Setting
-from ottla.base.settings.declaration.validators import at_least, one_of
+from ottla.base.settings.declaration.validators import at_least, offset_reset, one_of
 from ottla.base.settings.tables.broker_foreign import STREAMS
 
 # Two lines a row keep the table readable.
