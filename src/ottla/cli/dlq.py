@@ -165,7 +165,7 @@ def redrive(
         options.confirm(f"send the records of {counted(len(due), 'dead letter')} to {where}?")
     if is_table(source):
         import_lake()
-        from ottla.lake.write.redrive import redrive_table  # noqa: PLC0415  # An extra.
+        from ottla.lake.write.dead_letters import redrive_table  # noqa: PLC0415  # An extra.
 
         done: Redriven = run(redrive_table(bootstrap, source, chosen, to=to, again=again))
     else:

@@ -20,9 +20,7 @@ from ottla.lake.check.report import Verification
 from ottla.lake.check.verify import verify
 from ottla.lake.edges.register import register
 from ottla.lake.edges.rows import LakeRows, TableRows, TopicRows, table, topic
-from ottla.lake.job.follow_progress import FollowProgress
-from ottla.lake.job.here import run_here
-from ottla.lake.job.load_task import LoadTask, TaskResult
+from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import (
     ChangelogOptions,
     CompactOptions,
@@ -32,9 +30,9 @@ from ottla.lake.job.options import (
     ReplaceOptions,
     VerifyOptions,
 )
-from ottla.lake.job.progress import Progress
-from ottla.lake.job.task import Runner, Task
-from ottla.lake.job.watch import Observer
+from ottla.lake.job.progress import FollowProgress, Observer, Progress
+from ottla.lake.job.task import LoadResult, Runner, Task, TaskResult
+from ottla.lake.job.workers import run_here
 from ottla.lake.model.decode_spec import (
     Column,
     Csv,
@@ -54,16 +52,15 @@ from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.sorted_rows import RowSorting
 from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import FencedWriter
+from ottla.lake.tables.table import FencedWriter, LoadLost
 from ottla.lake.write.changelog import changelog
-from ottla.lake.write.changelog_reader import changelog_as_of
+from ottla.lake.write.changelog_state import changelog_as_of
 from ottla.lake.write.compact import CompactionResult, compact
 from ottla.lake.write.expire import ExpiryResult, expire
 from ottla.lake.write.follow import follow
-from ottla.lake.write.load import LoadLost, LoadResult, load
-from ottla.lake.write.pace import PublishPace
-from ottla.lake.write.publish import PublishProgress, PublishResult, publish
-from ottla.lake.write.publish_fields import Fields
+from ottla.lake.write.load import load
+from ottla.lake.write.publish import PublishPace, PublishProgress, PublishResult, publish
+from ottla.lake.write.publish_source import Fields
 from ottla.lake.write.replace import ReplacementResult, replace
 from ottla.lake.write.schema_trial import RefusedKind, SchemaTrial, try_schema
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable

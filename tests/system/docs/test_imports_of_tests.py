@@ -18,8 +18,8 @@ def _missing(text: str) -> list[str]:
 
 def test_a_name_that_is_not_there_is_found() -> None:
     """Of the package, and of tests themselves."""
-    assert _missing("from ottla.lake.write.dead_letters import redrive_table\n") == [
-        "ottla.lake.write.dead_letters has no redrive_table"
+    assert _missing("from ottla.lake.write.dead_letters import redrive_letters\n") == [
+        "ottla.lake.write.dead_letters has no redrive_letters"
     ]
     assert _missing("def late():\n    from ottla.lake.nowhere import x\n") == [
         "there is no module ottla.lake.nowhere"

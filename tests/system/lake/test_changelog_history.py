@@ -17,7 +17,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import run_here
-from ottla.lake.job.interval_files import write_intervals
+from ottla.lake.job.merge_task import write_intervals
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.test_changelog import compact
 

@@ -18,9 +18,8 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.lake import Decode, Format, run_here
-from ottla.lake.model.decode_spec import columns
-from ottla.lake.write.dead_letters import letters_of_table
-from ottla.lake.write.redrive import redrive_table
+from ottla.lake.rows import columns
+from ottla.lake.write.dead_letters import letters_of_table, redrive_table
 
 MakeTopic = Callable[..., str]
 LETTERS = 510  # More than one portion.

@@ -24,8 +24,7 @@ from ottla.lake import Format as ValueFormat
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import LoadLost
-from ottla.lake.write.dead_letters import letters_of_table
-from ottla.lake.write.redrive import redrive_table
+from ottla.lake.write.dead_letters import letters_of_table, redrive_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.upkeep.test_compacting import FORMATS
 

@@ -9,7 +9,7 @@ from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.schema import index_by_name
 
 from ottla.base.errors import OttlaError
-from ottla.lake.job.held_values import require_holdable
+from ottla.lake.write.table_schema import require_holdable
 
 plain = st.sampled_from(
     [pa.int64(), pa.string(), pa.time32("ms"), pa.time64("us"), pa.date32(), pa.timestamp("us")]

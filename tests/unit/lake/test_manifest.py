@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.job.load_task import LoadTask, TaskResult
+from ottla.lake.job.load_task import LoadTask
+from ottla.lake.job.task import TaskResult
 from ottla.lake.model.manifest import Manifest, from_bytes, next_manifest, seal, to_bytes, unseal
 from ottla.lake.model.plan import Range
 from ottla.lake.source.ledgers import skipped_lines

@@ -7,15 +7,8 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.client import OffsetAndMetadata
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.write.pace import PublishPace
-from ottla.lake.write.publish_fields import RAW, Fields, as_row, milliseconds, over
-from ottla.lake.write.publish_position import (
-    SourceFile,
-    as_offset,
-    from_offset,
-    position_at,
-    start_of,
-)
+from ottla.lake.write.publish import PublishPace, as_offset, from_offset, position_at, start_of
+from ottla.lake.write.publish_source import RAW, Fields, SourceFile, as_row, milliseconds, over
 
 FILES = [SourceFile("a.csv", 10), SourceFile("b.csv", 20), SourceFile("c.csv", 30)]
 

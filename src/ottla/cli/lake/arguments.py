@@ -83,7 +83,7 @@ def _options(name: str) -> list[click.Option]:
     found = [
         _option(one)
         for one in declared(getattr(declarations, name)).values()
-        if one.option.flag is not None
+        if one.flag is not None
     ]
     if any(one.name == "master" for one in found):
         found.append(_here())
@@ -92,15 +92,14 @@ def _options(name: str) -> list[click.Option]:
 
 def _option(one: Any) -> click.Option:
     """Return the command-line option for a `Declared`."""
-    option = one.option
-    given: dict[str, Any] = {"help": option.help, "show_default": option.shown}
+    names = [one.flag, one.name]
     if one.is_flag:
-        return click.Option([option.flag, one.name], is_flag=True, default=False, **given)
-    given["metavar"] = option.metavar
-    if option.metavar in ("NAME=TYPE", "NAME=VALUE"):
-        parse = _columns if option.metavar == "NAME=TYPE" else partial(_settings, one.name)
+        return click.Option(names, is_flag=True, default=False, help=one.option.help)
+    given = {"help": one.option.help, "metavar": one.metavar}
+    if one.metavar in ("NAME=TYPE", "NAME=VALUE"):
+        parse = _columns if one.metavar == "NAME=TYPE" else partial(_settings, one.name)
         return click.Option(
-            [option.flag, one.name],
+            names,
             multiple=True,
             callback=lambda _context, _option, texts: parse(texts),
             **given,
@@ -108,13 +107,14 @@ def _option(one: Any) -> click.Option:
     kind: Any = click.STRING
     if one.choices:
         kind = click.Choice(one.choices)
-    elif option.unit is not None:
-        kind = _TYPES[option.unit]
+    elif one.option.unit is not None:
+        kind = _TYPES[one.option.unit]
     elif int in one.kinds:
         kind = click.IntRange(1, 1024 if one.name == "buckets" else None)
-    elif option.metavar == "FILE":
+    elif one.metavar == "FILE":
         kind = click.Path(exists=True, dir_okay=False)
-    return click.Option([option.flag, one.name], type=kind, default=option.default, **given)
+    shown = one.default is not None
+    return click.Option(names, type=kind, default=one.default, show_default=shown, **given)
 
 
 def _here() -> click.Option:

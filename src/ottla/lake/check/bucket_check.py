@@ -14,7 +14,7 @@ from ottla.lake.check.findings import CheckFindings
 from ottla.lake.check.history_comparison import compare_history, history_contradictions
 from ottla.lake.check.latest_comparison import compare, contradictions
 from ottla.lake.check.log_bounds import NO_BOUNDS, LogBounds
-from ottla.lake.job.interval_files import changelog_hash
+from ottla.lake.job.merge_task import changelog_hash
 from ottla.lake.job.spilled import read_pieces
 from ottla.lake.model.layout import FileLayout, layout_of
 from ottla.lake.model.manifest import Changelog, DataFile, TableSchema

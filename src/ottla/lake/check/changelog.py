@@ -13,7 +13,7 @@ from ottla.lake.check.file_findings import FileFindings, checked_rows
 from ottla.lake.check.findings import CheckFindings, is_among
 from ottla.lake.check.log_bounds import LogBounds
 from ottla.lake.check.replay import ChangelogFiles, ReplayedTopic, Replaying, bucket_tasks
-from ottla.lake.job.result import explained_ledgers
+from ottla.lake.job.task import explained_ledgers
 from ottla.lake.job.workers import Workers
 from ottla.lake.model.layout import DEAD
 from ottla.lake.model.live import hidden_after
@@ -107,7 +107,7 @@ def check_changelog(
         whole.only_in_lake += differences.below_start + len(differences.extra) - len(extra)
         differences.extra = extra
         whole.of_topic += differences.of_changes(f"{described.topic}-{partition}")
-    return found, [part.read.ledger for part in replay.parts]
+    return found, [part.ledger for part in replay.parts]
 
 
 def _by_partition(found: Sequence[CheckFindings]) -> dict[int, Differences]:
@@ -202,11 +202,11 @@ def _unlike_loads(
     """Return what the replay found otherwise than the loads: unexplained or unreadable offsets."""
     problems = [
         f"{described.topic}-{ledger.partition} of the topic does not add up: {ledger}"
-        for ledger in explained_ledgers([one.read for one in replay.parts], described, bootstrap)
+        for ledger in explained_ledgers(replay.parts, described, bootstrap)
         if not ledger.balances
     ]
     known = [one for manifest in manifests for one in manifest.skipped]
-    spoilt = [one for part in replay.parts for one in part.read.skipped if not is_among(one, known)]
+    spoilt = [one for part in replay.parts for one in part.skipped if not is_among(one, known)]
     lines = skipped_lines(described.topic, spoilt)
     return problems + [
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
@@ -225,7 +225,7 @@ def _unlike_letters(
     """Yield how dead letters differ from the topic's records; compaction may have removed some."""
     met: dict[int, list[int]] = {}
     for part in replay.parts:
-        met.setdefault(part.read.ledger.partition, []).extend(part.left_out)
+        met.setdefault(part.ledger.partition, []).extend(part.left_out)
     if sum(part.left_out_hash for part in replay.parts) % MODULUS != letters.hash_of(
         met, replay.key
     ):

@@ -71,14 +71,14 @@ class ReplayedTopic:
     def whole(self) -> set[int]:
         """Return the partitions whose records were all replayed, from the table's start on."""
         gone = {
-            part.read.ledger.partition
+            part.ledger.partition
             for part in self.parts
-            if part.read.ledger.loaded
-            + part.read.ledger.keyless
-            + part.read.ledger.dead_letters
-            + part.read.ledger.control
-            + part.read.ledger.aborted
-            < part.read.ledger.end - part.read.ledger.start
+            if part.ledger.loaded
+            + part.ledger.keyless
+            + part.ledger.dead_letters
+            + part.ledger.control
+            + part.ledger.aborted
+            < part.ledger.end - part.ledger.start
         }
         return {p for p, floor in self.floors.items() if floor == self.begins.get(p)} - gone
 

@@ -23,7 +23,6 @@ from ottla.lake.check.ranges import CheckTask
 from ottla.lake.check.report import Verification
 from ottla.lake.check.table_state import TableAsRead, read_table
 from ottla.lake.job.options import VerifyOptions
-from ottla.lake.job.runner import workers_of
 from ottla.lake.job.session import HERE
 from ottla.lake.job.workers import Workers
 from ottla.lake.model.layout import buckets_of_table, layout_of
@@ -57,7 +56,7 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
     given = filled(VerifyOptions, options)
     if not any(given[name] for name in ("on_spark", "master", "conf", "name", "spark_session")):
         given["master"] = HERE
-    run = workers_of(given, consequence=_FAILED)
+    run = Workers(given, consequence=_FAILED)
     brokers = bootstrap and brokers_of(bootstrap, given["config"], given["client"])
     for attempt in retried(_TRIES, FilesExpired):
         with attempt:

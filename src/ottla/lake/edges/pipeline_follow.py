@@ -14,10 +14,9 @@ from ottla.base.errors import OttlaError
 from ottla.lake.edges.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.edges.pipeline_file import Pipeline
 from ottla.lake.edges.pipeline_run import changelog_options, write_down
-from ottla.lake.job.follow_progress import FollowProgress
 from ottla.lake.job.options import ChangelogOptions, FollowOptions
-from ottla.lake.job.result import LoadResult
-from ottla.lake.job.watch import UNWATCHED
+from ottla.lake.job.progress import UNWATCHED, FollowProgress
+from ottla.lake.job.task import LoadResult
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.follow import follow
 

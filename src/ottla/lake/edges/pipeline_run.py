@@ -14,8 +14,8 @@ from ottla.lake.edges.planned import PlannedLoad
 from ottla.lake.edges.reporting import write_report
 from ottla.lake.edges.status import TableStatus
 from ottla.lake.job.options import ChangelogOptions, LoadOptions, RowOptions
-from ottla.lake.job.result import LoadResult
-from ottla.lake.job.watch import UNWATCHED, Observer
+from ottla.lake.job.progress import UNWATCHED, Observer
+from ottla.lake.job.task import LoadResult
 from ottla.lake.model.option import declared
 from ottla.lake.source.cluster import LOAD_PATIENCE_S, is_outage
 from ottla.lake.write.changelog import changelog

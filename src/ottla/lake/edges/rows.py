@@ -32,7 +32,7 @@ from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.source_options import parse_options
 from ottla.lake.source.tasks import planned_tasks, read_task
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.write.changelog_reader import micros_of, require_history
+from ottla.lake.write.changelog_state import micros_of, require_history
 
 _BATCH_ROWS = 1 << 16
 

@@ -5,20 +5,19 @@ or a zombie of it, can never touch the file of another attempt.
 """
 
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from ottla.base.errors import OttlaError
 from ottla.lake.job.bucket_output import BucketOutputs
-from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
-from ottla.lake.job.task import ALONE
-from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
+from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput, completed
+from ottla.lake.job.task import ALONE, TaskResult
+from ottla.lake.model.chain import in_bucket, letters_path
 from ottla.lake.model.event_times import EventRule
 from ottla.lake.model.layout import DEAD, RAW, FileLayout
-from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.plan import Range
 from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.sorted_rows import (
@@ -34,7 +33,7 @@ from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.reader import read_range
 from ottla.lake.store.store import FileStore
-from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
+from ottla.ledger.partition import RangeAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +59,35 @@ class LoadTask:
     def offsets(self) -> int:
         return self.wanted.end - self.wanted.start
 
-    def run(self) -> "TaskResult":
+    def run(self) -> TaskResult:
         """Load the range into a file with a new name. Raises OttlaError; then no file remains."""
         return load_range(self, uuid.uuid4().hex[:12])
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
-    """The result of a task. `files` is empty if the range has no record to load."""
+def read_rows(
+    wanted: Range,
+    bootstrap: Bootstrap,
+    account: RangeAccount,
+    *,
+    skip_unreadable: bool,
+    null_bad_timestamps: bool,
+) -> Generator[tuple[pa.RecordBatch, Mapping[int, int]]]:
+    """Yield the rows of a range in batches, each with its timestamps that became null, by offset.
 
-    ledger: PartitionLedger
-    files: tuple[DataFile, ...]
-    skipped: tuple[Unreadable, ...] = ()
-    dead: DataFile | None = None
-    # Fields that the schema lacks, and the first offset with each. If there are any, the task's
-    # files must not be committed: the range is read again with a schema that has the fields.
-    news: tuple[tuple[NewField, int], ...] = ()
-    # The highest event time and the rows before the watermark, if the task looked at event times.
-    highest_ms: int | None = None
-    late: int = 0
-
-    @property
-    def written(self) -> tuple[DataFile, ...]:
-        """Return all files that the task wrote: rows and dead letters."""
-        return (*self.files, self.dead) if self.dead else self.files
+    What becomes of each offset is counted in `account`. Raises OttlaError.
+    """
+    bad_times: dict[int, int] = {}
+    with closing(connect(bootstrap)) as cluster:
+        for batch in read_range(
+            wanted,
+            cluster,
+            account,
+            skip_unreadable=skip_unreadable,
+            null_bad_timestamps=null_bad_timestamps,
+            bad_times=bad_times,
+        ):
+            yield batch, bad_times
+            bad_times.clear()
 
 
 def load_range(task: LoadTask, attempt: str) -> TaskResult:
@@ -91,25 +95,16 @@ def load_range(task: LoadTask, attempt: str) -> TaskResult:
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     rows = _Rows(task, attempt)
-    cluster = connect(task.bootstrap)
-    try:
-        bad_times: dict[int, int] = {}
-        for batch in read_range(
-            wanted,
-            cluster,
-            account,
-            skip_unreadable=task.skip_unreadable,
-            null_bad_timestamps=task.null_bad_timestamps,
-            bad_times=bad_times,
-        ):
+    batches = read_rows(
+        wanted,
+        task.bootstrap,
+        account,
+        skip_unreadable=task.skip_unreadable,
+        null_bad_timestamps=task.null_bad_timestamps,
+    )
+    with completed(rows), closing(batches):
+        for batch, bad_times in batches:
             rows.write(batch, bad_times)
-            bad_times.clear()
-        rows.finish()
-    except BaseException:
-        rows.discard()
-        raise
-    finally:
-        cluster.close()
     ledger = account.ledger_with_gaps()
     dead = rows.dead.rows
     ledger = replace(ledger, loaded=ledger.loaded - dead, dead_letters=dead)
@@ -117,7 +112,7 @@ def load_range(task: LoadTask, attempt: str) -> TaskResult:
         ledger,
         tuple(rows.outputs.files),
         tuple(account.skipped),
-        rows.dead_file(),
+        rows.dead.letters_of(wanted),
         rows.news(),
         rows.seen.highest_ms,
         rows.seen.late,
@@ -135,8 +130,7 @@ class _Rows:
         self.seen = SeenTimes()
         self._by = task.events.by if task.events else "none"
         self.outputs = BucketOutputs(task.wanted, self._by, self._begin)
-        path = f"{task.path}-{attempt}.parquet"
-        path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
+        path = letters_path(f"{task.path}-{attempt}.parquet")
         self.dead = ParquetOutput(task.store, path, layout=DEAD)
 
     def _begin(self, bucket: str, number: int) -> ParquetOutput:
@@ -177,12 +171,6 @@ class _Rows:
         for file in self.outputs.files:
             with suppress(OSError, OttlaError):
                 self._task.store.remove(file.path)
-
-    def dead_file(self) -> DataFile | None:
-        wanted = self._task.wanted
-        if not self.dead.rows:
-            return None
-        return self.dead.as_file(wanted.partition, wanted.start, wanted.end)
 
     def news(self) -> tuple[tuple[NewField, int], ...]:
         return tuple(self._sorter.news.values()) if self._sorter else ()

@@ -1,29 +1,42 @@
 """The second stage of a changelog run: one task for each bucket that has changes.
 
 A task reads the bucket's part of the table's state, applies the changes, and writes the new part.
+Files of a history have the columns of a load, then `valid_from` and `valid_to`.
 """
 
 import hashlib
+import io
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.interval_files import schema_of, write_intervals
-from ottla.lake.job.output import ParquetOutput
+from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.job.spilled import read_pieces
 from ottla.lake.job.task import ALONE
 from ottla.lake.model.layout import FileLayout
 from ottla.lake.model.manifest import DataFile, Keeps
+from ottla.lake.model.row_hash import (
+    MODULUS,
+    Words,
+    batch_hash,
+    canonical_words,
+    hash_text,
+    rows_hash,
+)
 from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
 from ottla.lake.rows.changelog_columns import Columns, holds
 from ottla.lake.rows.key_changes import Intervals, extended, merged
+from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore
 
+INTERVAL_SCHEMA = pa.schema([*ROW_SCHEMA, *VALIDITY])
+_NO_TIME = np.uint64(1 << 63)
 _JOINED_BYTES = 8 << 20
 
 
@@ -139,15 +152,66 @@ def _written(job: MergeTask, stem: str, rows: pa.Table) -> DataFile | None:
         return None
     path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
     output = ParquetOutput(job.store, path, layout=FileLayout(job.columns.typed))
-    try:
+    with completed(output):
         # Many small chunks cost more to process than one copy of them.
         joined = rows.combine_chunks() if rows.nbytes < _JOINED_BYTES else rows
         for batch in joined.to_batches():
             raw = batch.select(ROW_SCHEMA.names)
             if raw.num_rows:
                 output.write(raw, batch.columns[raw.num_columns :])
-        output.finish()
-    except BaseException:
-        output.discard()
-        raise
     return output.as_file(job.bucket, 0, 0)
+
+
+def schema_of(keeps: Keeps, columns: Columns = Columns()) -> pa.Schema:  # noqa: B008  # Frozen.
+    """Return the columns of a changelog table's files."""
+    return pa.schema([*columns.schema, *VALIDITY]) if keeps == "history" else columns.schema
+
+
+def changelog_hash(rows: pa.Table) -> int:
+    """Return the hash of a changelog table's rows; rows of a history have two more words."""
+    if rows.schema.get_field_index(VALIDITY[0].name) < 0:
+        return batch_hash(rows)
+    total = 0
+    for batch in rows.to_batches():
+        if batch.num_rows:
+            total += rows_hash(interval_words(batch))
+    return total % MODULUS
+
+
+def interval_words(batch: pa.RecordBatch) -> list[Words]:
+    """Return the canonical form of rows of a history: that of the record, then both times."""
+    return [*canonical_words(batch), *(_micros(batch.column(one.name)) for one in VALIDITY)]
+
+
+def _micros(column: pa.Array) -> Words:
+    micros = column.cast(pa.int64())
+    null = micros.is_null().to_numpy(zero_copy_only=False)
+    known: Words = micros.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64)
+    return np.where(null, _NO_TIME, known)
+
+
+def write_intervals(
+    store: FileStore, stem: str, bucket: int, rows: pa.Table, *, closed: bool = False
+) -> DataFile | None:
+    """Write a file of a bucket's rows, durably; return None if there are no rows."""
+    if rows.num_rows == 0:
+        return None
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, compression="snappy", store_schema=False)
+    content = buffer.getvalue()
+    path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
+    with as_storage_error(store.address(path).rpartition("/")[0]):
+        file = store.create(path)
+        with completed(file):
+            file.write(content)
+    return DataFile(
+        path=path,
+        partition=bucket,
+        start=0,
+        end=0,
+        rows=rows.num_rows,
+        size_bytes=len(content),
+        hash=hash_text(changelog_hash(rows)),
+        sha256=hashlib.sha256(content).hexdigest(),
+        closed=closed,
+    )

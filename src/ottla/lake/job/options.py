@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict
 
+from ottla.lake.job.progress import UNWATCHED, Observer
 from ottla.lake.job.reduce_task import OnNullKey
 from ottla.lake.job.task import Runner
-from ottla.lake.job.watch import UNWATCHED, Observer
 from ottla.lake.model.decode_spec import Decode, OnBadRecord
 from ottla.lake.model.event_times import By, LateRows
 from ottla.lake.model.manifest import Keeps
@@ -15,7 +15,7 @@ from ottla.lake.tables.formats import Format
 OnBadTimestamp = Literal["fail", "null", "dead-letter"]
 
 _FORMATS = "json, csv, avro, protobuf, string, bytes, debezium-json, debezium-avro"
-_SIZED = {"unit": "size", "metavar": "SIZE", "shown": True}
+_UNTIL = "Where it ends, likewise (other partitions: latest)."
 
 
 class AccessOptions(TypedDict, total=False):
@@ -23,18 +23,23 @@ class AccessOptions(TypedDict, total=False):
 
     config: Annotated[
         str | None,
-        Option("The path of a file of settings of Kafka's clients; OTTLA_CONFIG by default."),
+        Option(
+            "The path of a file of settings of Kafka's clients; OTTLA_CONFIG by default.",
+            flag=None,
+        ),
     ]
     client: Annotated[
         Mapping[str, str] | None,
-        Option("Settings of Kafka's clients, which overrule the file."),
+        Option("Settings of Kafka's clients, which overrule the file.", flag=None),
     ]
 
 
 class SourceOptions(AccessOptions, total=False):
     """The cluster to read from."""
 
-    bootstrap: Annotated[str, Option("The cluster", "localhost:9092", key="source.bootstrap")]
+    bootstrap: Annotated[
+        str, Option("The cluster", "localhost:9092", flag=None, key="source.bootstrap")
+    ]
 
 
 class SparkOptions(TypedDict, total=False):
@@ -45,26 +50,19 @@ class SparkOptions(TypedDict, total=False):
         Option(
             "Spark's master, or sc://HOST:PORT. Default: as Spark is configured, else Spark on "
             "this machine.",
-            flag="--master",
-            metavar="URL",
             key="spark.master",
+            metavar="URL",
         ),
     ]
     conf: Annotated[
         Mapping[str, str] | None,
-        Option(
-            "A setting of Spark; repeatable.",
-            flag="--conf",
-            metavar="NAME=VALUE",
-            key="spark.conf",
-        ),
+        Option("A setting of Spark; repeatable.", key="spark.conf", metavar="NAME=VALUE"),
     ]
-    name: Annotated[
-        str | None,
-        Option("The application's name in Spark.", flag="--name", key="spark.name"),
+    name: Annotated[str | None, Option("The application's name in Spark.", key="spark.name")]
+    spark_session: Annotated[
+        Any, Option("A running session, in place of one by the master.", flag=None)
     ]
-    spark_session: Annotated[Any, Option("A running session, in place of one by the master.")]
-    runner: Annotated[Runner | None, Option("What runs the tasks, in place of Spark.")]
+    runner: Annotated[Runner | None, Option("What runs the tasks, in place of Spark.", flag=None)]
 
 
 class TableOptions(TypedDict, total=False):
@@ -76,20 +74,23 @@ class TableOptions(TypedDict, total=False):
             "An option of the table's storage (docs/how-to/store-tables.md); ${NAME} "
             "is a variable. Repeatable.",
             flag="--store-option",
-            metavar="NAME=VALUE",
             key="target.options",
+            metavar="NAME=VALUE",
         ),
     ]
+
+
+class RunOptions(SparkOptions, TableOptions, total=False):
+    """Settings of all functions that write to a table."""
+
+    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED, flag=None)]
 
 
 class DecodeOptions(TypedDict, total=False):
     """How keys and values become typed columns: separate options, or one `decode`."""
 
-    value: Annotated[
-        str | None,
-        Option(f"What values are: {_FORMATS}.", flag="--value", metavar="FORMAT"),
-    ]
-    key: Annotated[str | None, Option("What keys are, likewise.", flag="--key", metavar="FORMAT")]
+    value: Annotated[str | None, Option(f"What values are: {_FORMATS}.", metavar="FORMAT")]
+    key: Annotated[str | None, Option("What keys are, likewise.", metavar="FORMAT")]
     columns: Annotated[
         Mapping[str, Any] | None,
         Option(
@@ -103,63 +104,41 @@ class DecodeOptions(TypedDict, total=False):
         Option("One of the key.", flag="--key-column", metavar="NAME=TYPE"),
     ]
     schema_file: Annotated[
-        str | None,
-        Option(
-            "The values' schema: an .avsc or a .proto file.", flag="--schema-file", metavar="FILE"
-        ),
+        str | None, Option("The values' schema: an .avsc or a .proto file.", metavar="FILE")
     ]
-    key_schema_file: Annotated[
-        str | None,
-        Option("The keys' schema.", flag="--key-schema-file", metavar="FILE"),
-    ]
-    message: Annotated[
-        str | None, Option("The name of the values' message (Protobuf).", flag="--message")
-    ]
-    key_message: Annotated[
-        str | None, Option("The name of the keys' message (Protobuf).", flag="--key-message")
-    ]
+    key_schema_file: Annotated[str | None, Option("The keys' schema.", metavar="FILE")]
+    message: Annotated[str | None, Option("The name of the values' message (Protobuf).")]
+    key_message: Annotated[str | None, Option("The name of the keys' message (Protobuf).")]
     registry: Annotated[
-        str | None,
-        Option("A schema registry with Confluent's API.", flag="--registry", metavar="URL"),
+        str | None, Option("A schema registry with Confluent's API.", metavar="URL")
     ]
     on_bad_record: Annotated[
         OnBadRecord | None,
-        Option(
-            "What becomes of a record that can't be decoded. Default: fail.",
-            flag="--on-bad-record",
-        ),
+        Option("What becomes of a record that can't be decoded. Default: fail."),
     ]
     drop_raw: Annotated[
-        bool,
-        Option(
-            "Keep a hash of each record instead of its key, value and headers.",
-            default=False,
-            flag="--drop-raw",
-        ),
+        bool, Option("Keep a hash of each record instead of its key, value and headers.")
     ]
     decode_file: Annotated[
         str | None,
         Option(
             "A TOML file with a table [decode] that says all of this; options overrule it.",
-            flag="--decode-file",
             metavar="FILE",
         ),
     ]
     decode: Annotated[
         Decode | Mapping[str, Any] | None,
-        Option("All of it as one value, or as the table [decode] of a TOML file."),
+        Option("All of it as one value, or as the table [decode] of a TOML file.", flag=None),
     ]
 
 
-class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, total=False):
+class RecordOptions(SourceOptions, RunOptions, DecodeOptions, total=False):
     """Which records are read, and how unusual ones are treated."""
 
     skip_unreadable: Annotated[
         bool,
         Option(
             "Leave out batches that cannot be read, and count them, instead of failing.",
-            default=False,
-            flag="--skip-unreadable",
             key="source.skip_unreadable",
         ),
     ]
@@ -167,8 +146,6 @@ class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, to
         bool,
         Option(
             "Go on where records were deleted before they were read, and put that on record.",
-            default=False,
-            flag="--accept-loss",
             key="source.accept_loss",
         ),
     ]
@@ -176,13 +153,10 @@ class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, to
         OnBadTimestamp,
         Option(
             "What becomes of a record whose timestamp no Spark timestamp can hold.",
-            default="fail",
-            flag="--on-bad-timestamp",
+            "fail",
             key="source.on_bad_timestamp",
-            shown=True,
         ),
     ]
-    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED)]
 
 
 class ReplaceOptions(RecordOptions, total=False):
@@ -197,40 +171,28 @@ class WriterOptions(RecordOptions, total=False):
         Option(
             "Where partitions start that are not in the table yet: earliest, latest, a time (10m, "
             "2024-01-31), or PARTITION:OFFSET,… (other partitions: earliest)",
-            default="last-load",
-            flag="--from",
-            key="source.from",
-            shown=True,
+            "last-load",
+            "--from",
+            "source.from",
         ),
     ]
     group: Annotated[
         str | None,
-        Option(
-            "Commit to this group where the table stands, for lag tools.",
-            flag="--group",
-            key="source.group",
-        ),
+        Option("Commit to this group where the table stands, for lag tools.", key="source.group"),
     ]
     format: Annotated[
         Format | None,
-        Option("The format of a new table; parquet by default.", flag="--format",
-               key="target.format"),
-    ]  # fmt: skip
+        Option("The format of a new table; parquet by default.", key="target.format"),
+    ]
     override: Annotated[
         str | None,
         Option(
             "Build on a table whose manifests contradict each other, and put that on record.",
-            flag="--override",
             metavar="REASON",
         ),
     ]
     dead_letter_topic: Annotated[
-        str | None,
-        Option(
-            "Send a copy of each dead letter to this topic.",
-            flag="--dead-letter-topic",
-            metavar="TOPIC",
-        ),
+        str | None, Option("Send a copy of each dead letter to this topic.", metavar="TOPIC")
     ]
 
 
@@ -241,7 +203,6 @@ class RowOptions(WriterOptions, total=False):
         By | None,
         Option(
             "Keep rows apart by event time (UTC); the first load decides.",
-            flag="--partition-by",
             key="target.partition_by",
         ),
     ]
@@ -249,54 +210,53 @@ class RowOptions(WriterOptions, total=False):
         str | None,
         Option(
             "Which column it is: timestamp (the record's), or a decoded one of that type.",
-            flag="--event-time",
-            metavar="COLUMN",
             key="target.event_time",
+            metavar="COLUMN",
         ),
     ]
     allowed_lateness: Annotated[
         Span | None,
         Option(
             "How far behind the highest event time the watermark stays; 0 by default.",
-            flag="--allowed-lateness",
-            metavar="SPAN",
-            unit="span",
             key="target.allowed_lateness",
+            unit="span",
         ),
     ]
     idle_after: Annotated[
         Span | None,
         Option(
             "Let a partition without new records follow the clock, SPAN behind it.",
-            flag="--idle-after",
-            metavar="SPAN",
-            unit="span",
             key="target.idle_after",
+            unit="span",
         ),
     ]
     late_rows: Annotated[
         LateRows | None,
         Option(
             "What becomes of rows behind the table's watermark; keep by default.",
-            flag="--late-rows",
             key="target.late_rows",
         ),
     ]
     file_size: Annotated[
         Size,
-        Option("Of the log that one file holds, at most.", "128Mi", "--target-file-size",
-               "target.file_size", **_SIZED),
-    ]  # fmt: skip
+        Option(
+            "Of the log that one file holds, at most.",
+            "128Mi",
+            "--target-file-size",
+            "target.file_size",
+            "size",
+        ),
+    ]
     row_group_rows: Annotated[
         int,
-        Option("Rows of a row group, at most.", 1 << 20, "--row-group-rows",
-               "target.row_group_rows", metavar="N", shown=True),
-    ]  # fmt: skip
+        Option("Rows of a row group, at most.", 1 << 20, key="target.row_group_rows", metavar="N"),
+    ]
     row_group_size: Annotated[
         Size,
-        Option("Of a row group in memory, at most.", "64Mi", "--row-group-size",
-               "target.row_group_size", **_SIZED),
-    ]  # fmt: skip
+        Option(
+            "Of a row group in memory, at most.", "64Mi", key="target.row_group_size", unit="size"
+        ),
+    ]
 
 
 class LoadOptions(RowOptions, total=False):
@@ -304,18 +264,10 @@ class LoadOptions(RowOptions, total=False):
 
     into_existing: Annotated[
         bool,
-        Option(
-            "DIR is a Delta or Iceberg table that others made: columns are matched by name.",
-            default=False,
-            flag="--into-existing",
-        ),
+        Option("DIR is a Delta or Iceberg table that others made: columns are matched by name."),
     ]
 
-    end: Annotated[
-        str,
-        Option("Where it ends, likewise (other partitions: latest).", "latest", "--until",
-               "source.until", shown=True),
-    ]  # fmt: skip
+    end: Annotated[str, Option(_UNTIL, "latest", "--until", "source.until")]
 
 
 class FollowOptions(RowOptions, total=False):
@@ -330,81 +282,68 @@ class FollowOptions(RowOptions, total=False):
             key="source.until",
         ),
     ]
-    once: Annotated[
-        bool,
-        Option("End when all is loaded that was there at the start.", False, "--once"),
-    ]
+    once: Annotated[bool, Option("End when all is loaded that was there at the start.")]
     max_bytes: Annotated[
         Size,
-        Option("Commit as soon as about so many bytes of the log are new, and no more at once.",
-               "128Mi", "--max-bytes", "schedule.max_bytes", **_SIZED),
-    ]  # fmt: skip
+        Option(
+            "Commit as soon as about so many bytes of the log are new, and no more at once.",
+            "128Mi",
+            key="schedule.max_bytes",
+            unit="size",
+        ),
+    ]
     every: Annotated[
         Span,
-        Option("Commit what is new so long after the last commit, at the latest.",
-               "10s", "--every", "schedule.every", "interval", shown=True),
-    ]  # fmt: skip
+        Option(
+            "Commit what is new so long after the last commit, at the latest.",
+            "10s",
+            key="schedule.every",
+            unit="interval",
+        ),
+    ]
 
 
 class ChangelogOptions(WriterOptions, total=False):
     """The options of `changelog`."""
 
-    kind: Annotated[
-        Keeps | None,
-        Option("What a new table keeps of each key; latest by default.", None, "--kind"),
-    ]
+    kind: Annotated[Keeps | None, Option("What a new table keeps of each key; latest by default.")]
     buckets: Annotated[
         int | None,
         Option(
-            "Over how many files a new table spreads its keys; by default as many as fit its size.",
-            flag="--buckets",
+            "Over how many files a new table spreads its keys; by default as many as fit its size."
         ),
     ]
-    end: Annotated[
-        str,
-        Option("Where it ends, likewise (other partitions: latest).", "latest", "--until",
-               "source.until", shown=True),
-    ]  # fmt: skip
+    end: Annotated[str, Option(_UNTIL, "latest", "--until", "source.until")]
     on_null_key: Annotated[
         OnNullKey,
         Option(
             "What becomes of a record without a key; skipped ones are counted as keyless.",
-            default="fail",
-            flag="--on-null-key",
+            "fail",
             key="source.on_null_key",
-            shown=True,
         ),
     ]
     reconcile: Annotated[
         bool,
         Option(
-            "Read the log again from its start: rows go whose deletions compaction has removed.",
-            default=False,
-            flag="--reconcile",
+            "Read the log again from its start: rows go whose deletions compaction has removed."
         ),
     ]
     every: Annotated[
         Span | None,
         Option(
             "Run again and again, so long apart (10s, 5m), until SIGTERM or Ctrl-C.",
-            flag="--every",
             unit="interval",
         ),
     ]
 
 
-class CompactOptions(SparkOptions, TableOptions, total=False):
+class CompactOptions(RunOptions, total=False):
     """The options of `compact`."""
 
-    target_size: Annotated[
-        Size,
-        Option("How large files become at most.", "128MB", "--target-size", **_SIZED),
-    ]
+    target_size: Annotated[Size, Option("How large files become at most.", "128MB", unit="size")]
     row_group_size: Annotated[
-        Size,
-        Option("How large row groups become, in memory.", "64MB", "--row-group-size", **_SIZED),
+        Size, Option("How large row groups become, in memory.", "64MB", unit="size")
     ]
-    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED)]
 
 
 class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):
@@ -414,7 +353,6 @@ class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):
         bool,
         Option(
             "Check files and topic with tasks of Spark; --master, --conf and --name say so, too.",
-            default=False,
             flag="--spark",
         ),
     ]

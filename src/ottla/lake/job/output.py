@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from ottla.lake.model.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.model.manifest import DataFile
+from ottla.lake.model.plan import Range
 from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_column, hash_text, stored_hash
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
@@ -31,6 +33,29 @@ _WRITER_OPTIONS: dict[str, Any] = {
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 64 << 20
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
+
+
+class TaskOutput(Protocol):
+    """One file or several that a task is writing."""
+
+    def finish(self) -> object:
+        """Complete the file and make it durable; then a manifest may name it."""
+
+    def discard(self) -> None:
+        """Remove the file, even if the disk is full."""
+
+
+@contextmanager
+def completed(*outputs: TaskOutput) -> Iterator[None]:
+    """Finish the outputs at the end of the block; discard all of them if it fails."""
+    try:
+        yield
+        for one in outputs:
+            one.finish()
+    except BaseException:
+        for one in outputs:
+            one.discard()
+        raise
 
 
 class _HashedFile:
@@ -194,6 +219,10 @@ class ParquetOutput:
             sha256=self.sha256,
             event=event,
         )
+
+    def letters_of(self, wanted: Range) -> DataFile | None:
+        """Return the finished file of a range's dead letters; None if there are none."""
+        return self.as_file(wanted.partition, wanted.start, wanted.end) if self.rows else None
 
     def discard(self) -> None:
         """Remove the file, even if the disk is full."""

@@ -5,7 +5,8 @@ buckets.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -14,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.changelog_dead_letters import DeadLetterOutput
-from ottla.lake.job.load_task import TaskResult
+from ottla.lake.job.load_task import read_rows
+from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.job.spilled import Piece, SpilledOutput
-from ottla.lake.job.task import ALONE
+from ottla.lake.job.task import ALONE, TaskResult
+from ottla.lake.model.layout import DEAD
 from ottla.lake.model.manifest import Changelog, Keeps
 from ottla.lake.model.plan import Range
 from ottla.lake.model.row_hash import MODULUS, keyed_hash
@@ -27,8 +29,6 @@ from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.key_changes import is_latest
 from ottla.lake.rows.sorted_rows import RowSorter
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.reader import read_range
 from ottla.lake.store.store import FileStore
 from ottla.ledger.partition import RangeAccount
 
@@ -71,18 +71,21 @@ class ReduceTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduced(TaskResult):
     """The result of reading a range, without a data file, and the place of its changes.
 
     Without `pieces` there is no file of changes.
     """
 
-    read: TaskResult
-    path: str
-    pieces: tuple[Piece, ...]
+    path: str = ""
+    pieces: tuple[Piece, ...] = ()
     # The given dead-letter offsets that were met, and the hash of their rows.
     left_out: tuple[int, ...] = ()
     left_out_hash: int = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path, *((self.dead.path,) if self.dead else ()))
 
 
 def reduce_range(job: ReduceTask) -> Reduced:
@@ -95,31 +98,23 @@ def reduce_range(job: ReduceTask) -> Reduced:
     attempt = uuid.uuid4().hex[:12]
     path = f"{job.path}-{attempt}.arrow"
     output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
-    dead = DeadLetterOutput(job.store, f"{job.dead_path}-{attempt}.parquet")
-    cluster = connect(job.bootstrap)
+    dead = ParquetOutput(job.store, f"{job.dead_path}-{attempt}.parquet", layout=DEAD)
     taking = _Taking(job, dead)
-    try:
-        batches = read_range(
-            wanted,
-            cluster,
-            account,
-            skip_unreadable=job.skip_unreadable,
-            null_bad_timestamps=job.null_bad_timestamps or taking.has_dead_timestamps,
-            bad_times=taking.bad_times,
-        )
-        waiting = _Waiting(job.changelog.keeps, job.columns.schema)
-        for batch in batches:
-            if waiting.add(taking.changes_of(batch)):
+    waiting = _Waiting(job.changelog.keeps, job.columns.schema)
+    sorting = job.columns.sorting
+    has_dead_timestamps = sorting is not None and sorting.dead_timestamps
+    batches = read_rows(
+        wanted,
+        job.bootstrap,
+        account,
+        skip_unreadable=job.skip_unreadable,
+        null_bad_timestamps=job.null_bad_timestamps or has_dead_timestamps,
+    )
+    with completed(output, dead), closing(batches):
+        for batch, bad_times in batches:
+            if waiting.add(taking.changes_of(batch, bad_times)):
                 output.write(*waiting.rows())
         output.write(*waiting.rows())
-        output.finish()
-        dead.finish()
-    except BaseException:
-        output.discard()
-        dead.discard()
-        raise
-    finally:
-        cluster.close()
     ledger = account.ledger_with_gaps()
     ledger = replace(
         ledger,
@@ -127,37 +122,38 @@ def reduce_range(job: ReduceTask) -> Reduced:
         keyless=taking.keyless,
         dead_letters=dead.rows + len(taking.left_out),
     )
-    letters = dead.file(wanted)
-    read = TaskResult(ledger, (), tuple(account.skipped), letters, taking.news)
-    pieces = tuple(output.pieces)
-    return Reduced(read, path, pieces, tuple(taking.left_out), taking.left_out_hash)
+    return Reduced(
+        ledger,
+        (),
+        tuple(account.skipped),
+        dead.letters_of(wanted),
+        taking.news,
+        path=path,
+        pieces=tuple(output.pieces),
+        left_out=tuple(taking.left_out),
+        left_out_hash=taking.left_out_hash,
+    )
 
 
 class _Taking:
     """Takes changes from the rows read: rows with a key that decode and are no dead letters."""
 
-    def __init__(self, job: ReduceTask, dead: DeadLetterOutput) -> None:
+    def __init__(self, job: ReduceTask, dead: ParquetOutput) -> None:
         self._job = job
         self._dead = dead
         self._sorter = RowSorter(job.columns.sorting) if job.columns.sorting else None
         self._operation = job.columns.operation
         self._wanted_out = pa.array(job.left_out, pa.int64())
-        self.bad_times: dict[int, int] = {}
         self.keyless = 0
         self.left_out: list[int] = []
         self.left_out_hash = 0
-
-    @property
-    def has_dead_timestamps(self) -> bool:
-        sorting = self._job.columns.sorting
-        return sorting is not None and sorting.dead_timestamps
 
     @property
     def news(self) -> tuple[tuple[NewField, int], ...]:
         """Return the fields that the columns lack, and the first offset with each."""
         return tuple(self._sorter.news.values()) if self._sorter else ()
 
-    def changes_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def changes_of(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> pa.RecordBatch:
         """Return the changes in a batch, in the table's columns. Raises OttlaError."""
         if len(self._wanted_out):
             batch = self._without_left_out(batch)
@@ -165,9 +161,9 @@ class _Taking:
         self.keyless += batch.num_rows - rows.num_rows
         if self._sorter is None:
             return rows
-        found = self._sorter.sort(rows, self.bad_times)
-        self.bad_times.clear()
-        self._dead.write(found.dead, found.reasons)
+        found = self._sorter.sort(rows, bad_times)
+        if found.dead.num_rows:
+            self._dead.write(found.dead, found.reasons)
         columns = [*found.kept.columns, *found.typed]
         changes = pa.RecordBatch.from_arrays(columns, schema=self._job.columns.schema)
         odd = of_no_row(changes, self._operation)
@@ -200,7 +196,14 @@ class _Taking:
                 "Decode(…, on_bad_record='dead-letter')), or stop the connector from writing them "
                 "(skipped.operations=t)",
             )
-        self._dead.refuse(rows.select(ROW_SCHEMA.names), "schema", why)
+        count = rows.num_rows
+        reasons = [
+            pa.array(["schema"] * count, pa.string()),
+            pa.array([why] * count, pa.string()),
+            pa.nulls(count, pa.int64()),
+            pc.divide(rows.column("timestamp").cast(pa.int64()), 1_000),
+        ]
+        self._dead.write(rows.select(ROW_SCHEMA.names), reasons)
 
 
 class _Waiting:

@@ -1,7 +1,17 @@
-"""A task: an independent part of a job, run in this process or on a Spark worker."""
+"""A task: an independent part of a job, run in this process or on a Spark worker; its result."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol, TypeVar
+
+from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.rows.evolution import NewField
+from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.cluster import TopicDescription, connect
+from ottla.lake.source.ledgers import settled
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -43,3 +53,56 @@ OnDone = Callable[[int], None]
 
 def ignore_done(_count: int) -> None:
     """Report nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """The result of a task. `files` is empty if the range has no record to load."""
+
+    ledger: PartitionLedger
+    files: tuple[DataFile, ...]
+    skipped: tuple[Unreadable, ...] = ()
+    dead: DataFile | None = None
+    # Fields that the schema lacks, and the first offset with each. If there are any, the task's
+    # files must not be committed: the range is read again with a schema that has the fields.
+    news: tuple[tuple[NewField, int], ...] = ()
+    # The highest event time and the rows before the watermark, if the task looked at event times.
+    highest_ms: int | None = None
+    late: int = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of all files that the task wrote: rows and dead letters."""
+        return tuple(file.path for file in (*self.files, self.dead) if file)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """The result of a load. `manifest` is the newest one, of an earlier load if nothing was new."""
+
+    manifest: Manifest | None
+    rows: int
+    files: int
+    seconds: float
+    ledgers: tuple[PartitionLedger, ...]
+    removed: tuple[str, ...]  # Orphaned files of loads that were never committed.
+    skipped: tuple[Unreadable, ...] = ()  # Offset ranges that could not be read and were skipped.
+    # A line for each partition where an open transaction keeps later records from being loaded.
+    held_back: tuple[str, ...] = ()
+
+
+def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
+    """Merge the ledgers of the ranges into one ledger for each partition."""
+    by_partition: dict[int, list[PartitionLedger]] = {}
+    for result in sorted(results, key=lambda r: (r.ledger.partition, r.ledger.start)):
+        by_partition.setdefault(result.ledger.partition, []).append(result.ledger)
+    return [reduce(PartitionLedger.followed_by, parts) for _, parts in sorted(by_partition.items())]
+
+
+def explained_ledgers(
+    results: Sequence[TaskResult], described: TopicDescription, bootstrap: Bootstrap
+) -> list[PartitionLedger]:
+    """Return a ledger for each partition that was read, with gaps explained as far as possible."""
+    ledgers = _partition_ledgers(results)
+    with closing(connect(bootstrap)) as cluster:
+        return settled(ledgers, cluster, described)

@@ -1,14 +1,43 @@
 """Runs the tasks of one call: in this process, on Spark, or by a runner of the caller."""
 
+import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ottla.lake.job.here import run_here
 from ottla.lake.job.on_spark import run_on_spark, warm_up
-from ottla.lake.job.progress import OnProgress, Share, progress_of
+from ottla.lake.job.options import SparkOptions
+from ottla.lake.job.progress import UNWATCHED, Observer, Share, progress_of
 from ottla.lake.job.session import SparkSettings, checked_settings, session
-from ottla.lake.job.task import OnDone, R, Runner, Task
+from ottla.lake.job.task import OnDone, R, Task, ignore_done
+
+# Some tasks compute while others wait for brokers and disks. Each holds a row group in memory.
+_AT_ONCE_MAX = 8
+
+
+def run_here(tasks: Sequence[Task[R]], on_done: OnDone = ignore_done) -> list[R]:
+    """Run tasks in this process, a few more at once than it has cores."""
+    counting = threading.Lock()
+    done = 0
+
+    def run(task: Task[R]) -> R:
+        nonlocal done
+        result = task.run()
+        with counting:
+            done += 1
+            on_done(done)
+        return result
+
+    if len(tasks) == 1:
+        return [run(tasks[0])]
+    pool = ThreadPoolExecutor(min(_AT_ONCE_MAX, (os.cpu_count() or 1) + 2))
+    try:
+        return list(pool.map(run, tasks))
+    finally:
+        # If one has failed, wait for running tasks and skip the others before files are removed.
+        pool.shutdown(cancel_futures=True)
 
 
 class Workers:
@@ -16,26 +45,20 @@ class Workers:
 
     def __init__(
         self,
-        settings: SparkSettings,
-        *,
-        spark_session: Any = None,
-        runner: Runner | None = None,
-        on_progress: OnProgress | None = None,
-        lag_s: float | None = None,
-        on_step: Callable[[str], None] = lambda _step: None,
+        options: SparkOptions,
+        watch: Observer = UNWATCHED,
         consequence: str = "nothing was committed, since",
     ) -> None:
-        """Call `on_progress` with each job's progress; `lag_s` is the table's lag before the load.
+        """Report progress to `watch`. Errors of Spark give the cause after `consequence`.
 
         Raises OttlaError if `master` is invalid, or Spark is missing.
         """
-        has_own = runner is not None or spark_session is not None
+        self._runner = options["runner"]
+        self._session = options["spark_session"]
+        settings = SparkSettings(options["master"], options["name"], options["conf"] or {})
+        has_own = self._runner is not None or self._session is not None
         self._settings = checked_settings(settings, has_own=has_own)
-        self._session = spark_session
-        self._runner = runner
-        self._on_progress = on_progress
-        self._lag_s = lag_s
-        self._on_step = on_step
+        self._watch = watch
         self._consequence = consequence
 
     @property
@@ -46,29 +69,36 @@ class Workers:
     def __call__(self, tasks: Sequence[Task[R]], /) -> list[R]:
         if not tasks:
             return []
-        report = None if self._on_progress is None else _reporter(tasks, self)
-        if report is not None:
-            report(0)
+        on_progress = self._watch.on_progress
+        if on_progress is None:
+            return self._run(tasks, None)
+        shares = [Share(task.offsets, task.size_bytes) for task in tasks]
+        began_s = time.monotonic()
+
+        def report(done: int) -> None:
+            elapsed_s = time.monotonic() - began_s
+            on_progress(progress_of(shares, min(done, len(shares)), elapsed_s, self._watch.lag_s))
+
+        report(0)
         results = self._run(tasks, report)
-        if report is not None:
-            report(len(tasks))
+        report(len(tasks))
         return results
 
     def _run(self, tasks: Sequence[Task[R]], report: OnDone | None) -> list[R]:
         if self._runner is not None:
             return self._runner(tasks)
         if self._settings.is_here:
-            return run_here(tasks) if report is None else run_here(tasks, report)
+            return run_here(tasks, report or ignore_done)
         return run_on_spark(self._started(), tasks, report, self._consequence)
 
     def _started(self) -> Any:
         if self._session is None:
             self._session = session(self._settings)
-            self._on_step("spark started")
+            self._watch.on_step("spark started")
         return self._session
 
     def start(self) -> None:
-        """Start Spark, where tasks will run on it."""
+        """Start Spark, if tasks will run on it."""
         if self._runner is None and not self._settings.is_here:
             self._started()
 
@@ -76,14 +106,3 @@ class Workers:
         """Start slow things, such as Spark, before the first tasks."""
         if self._runner is None and not self._settings.is_here:
             warm_up(self._started())
-
-    def report(self, shares: Sequence[Share], done: int, elapsed_s: float) -> None:
-        """Report the progress of a job."""
-        if self._on_progress is not None:
-            self._on_progress(progress_of(shares, done, elapsed_s, self._lag_s))
-
-
-def _reporter(tasks: Sequence[Task[R]], workers: Workers) -> OnDone:
-    shares = [Share(task.offsets, task.size_bytes) for task in tasks]
-    began = time.monotonic()
-    return lambda done: workers.report(shares, min(done, len(shares)), time.monotonic() - began)

@@ -32,6 +32,11 @@ def in_bucket(path: str, by: By, bucket: str) -> str:
     return path.replace(f"{DATA_FOLDER}/", f"{DATA_FOLDER}/{folder_of(by, bucket)}", 1)
 
 
+def letters_path(path: str) -> str:
+    """Return the path of the dead letters that belong to the data file of this path."""
+    return path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
+
+
 def of_files(manifest: Manifest) -> Iterator[str]:
     """Yield contradictions between files and the rest of the manifest, by its kind's rules."""
     by = manifest.events.by if manifest.events else "none"

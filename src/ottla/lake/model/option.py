@@ -27,12 +27,12 @@ class Option:
 
     help: str = ""
     default: Any = None
-    flag: str | None = None  # The flag on the command line.
+    # The flag on the command line; by default that of the name. None: there is none.
+    flag: str | None = ""
     key: str | None = None  # The key in a pipeline's file, with its section: `source.from`.
     # An interval is a span that is not empty.
     unit: Literal["span", "interval", "size"] | None = None
     metavar: str | None = None
-    shown: bool = False  # Whether the command line's help shows the default.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,22 @@ class Declared:
     @property
     def is_flag(self) -> bool:
         return self.kinds == (bool,)
+
+    @property
+    def default(self) -> Any:
+        """Return the default; False for a flag."""
+        return False if self.is_flag else self.option.default
+
+    @property
+    def flag(self) -> str | None:
+        """Return the flag on the command line, if there is one."""
+        given = self.option.flag
+        return f"--{self.name.replace('_', '-')}" if given == "" else given
+
+    @property
+    def metavar(self) -> str | None:
+        """Return the word for the value on the command line."""
+        return self.option.metavar or {"span": "SPAN", "size": "SIZE"}.get(self.option.unit or "")
 
     def read(self, value: Any) -> Any:
         """Return the value, as milliseconds or bytes for a span or size. Raises WrongWords."""
@@ -136,7 +152,7 @@ def filled(kind: type[O], given: O) -> O:
         if name not in known:
             raise WrongWords(f"there is no option {name}; {hint(name, known)}")
     found: Any = {
-        name: one.read(words[name] if words.get(name) is not None else one.option.default)
+        name: one.read(words[name] if words.get(name) is not None else one.default)
         for name, one in known.items()
     }
     return found  # type: ignore[no-any-return]  # As it was declared.

@@ -11,26 +11,31 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Unpack
 
 from ottla.base.errors import OttlaError, WrongWords
 from ottla.lake.job.options import ChangelogOptions
-from ottla.lake.job.result import LoadResult
-from ottla.lake.job.runner import workers_of
 from ottla.lake.job.spilled import FOLDER as WORK_FOLDER
+from ottla.lake.job.spilled import remove_work
+from ottla.lake.job.task import LoadResult
 from ottla.lake.model.chain import HIDDEN_FOLDER
 from ottla.lake.model.option import filled
-from ottla.lake.model.plan import parse_boundary
-from ottla.lake.source.boundaries import require_boundaries
+from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.source.cluster import connect
-from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import Steps
-from ottla.lake.tables.opening import open_table, place_of
-from ottla.lake.write.changelog_writer import Applied, ChangelogWishes, ChangelogWriter
-from ottla.lake.write.dead_letters import send_letters
-from ottla.lake.write.follow_tries import Tries
+from ottla.lake.tables.commit import committed_before
+from ottla.lake.write.changelog_plan import (
+    Changes,
+    changes_applied,
+    kept_by,
+    partitions_again,
+    positions_pinned,
+)
+from ottla.lake.write.changelog_state import read_state_of, remove_hidden_orphans
+from ottla.lake.write.follow_end import Tries
 from ottla.lake.write.settings import settings_of
 from ottla.lake.write.table_schema import require_readable
+from ottla.lake.write.topic_writer import TopicWriter, opened_for
 
 
 def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> LoadResult:
@@ -48,57 +53,67 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
     With `every` it runs again after each such interval until `watch.stop` is set, and calls
     `watch.on_run` with each result; if two run like that, the older one stops. If
     `delete.retention.ms` has passed since the table's last run, compaction may have removed
-    deletions that the table has not read. That fails the run (RecordsLost), unless `accept_loss` is
-    set. With `reconcile` the log is read again from its start, and rows that it no longer has are
-    removed.
+    deletions that the table has not read. That fails the run (RecordsLost), unless the loss is
+    accepted. With `reconcile` the log is read again from its start, and rows that it no longer has
+    are removed.
 
     All other options are as in `load`. Raises OttlaError (LoadLost if another run committed
     meanwhile; FencedWriter; then nothing changes).
     """
     given = filled(ChangelogOptions, options)
-    watch, store_options = given["watch"], given["store_options"]
-    dead_letter_topic = given["dead_letter_topic"]
-    every = given["every"]
-    start_at, end_at = parse_boundary(given["start"]), parse_boundary(given["end"])
+    watch, every = given["watch"], given["every"]
+    start, end = parse_boundary(given["start"]), parse_boundary(given["end"])
     settings = settings_of(given)
-    bootstrap = settings.bootstrap
     require_readable(settings.decode, given["format"])
     if given["reconcile"] and every is not None:
         raise WrongWords("a table is reconciled in one run: leave out how often it runs (--every)")
-    workers = workers_of(given, watch)
-    steps = Steps(watch.on_step)
-
-    def run() -> LoadResult:
-        began = time.monotonic()
-        applied = writer.apply(start_at, end_at, workers, given["override"])
-        if dead_letter_topic is not None:
-            send_letters(target, dead_letter_topic, bootstrap, store_options)
-        return _result(applied, time.monotonic() - began)
-
-    with as_storage_error(place_of(target, store_options)):
-        with closing(connect(bootstrap)) as cluster:
-            # Check these first, so that invalid options or a mistyped topic create no empty table.
-            asked = cluster.describe(topic)
-            require_boundaries(cluster, asked, start_at, end_at)
-            if dead_letter_topic is not None:
-                cluster.topic_id(dead_letter_topic)
-        table = open_table(target, given["format"], store_options, steps.reached)
-        table.store.prepare((f"{HIDDEN_FOLDER}/", WORK_FOLDER))
-        wishes = ChangelogWishes(
-            given["kind"],
-            given["buckets"],
-            given["on_null_key"],
-            given["group"],
-            given["reconcile"],
-        )
-        writer = ChangelogWriter(table, topic, settings, wishes, steps, watch.on_step)
+    reduce = partial(positions_pinned, given)
+    with opened_for(
+        topic, target, given, settings, reduce, (start, end), is_changelog=True
+    ) as writer:
+        writer.table.store.prepare((f"{HIDDEN_FOLDER}/", WORK_FOLDER))
+        run = partial(_run, writer, given, start, end)
         if every is None:
             return run()
-        writer.take_over(start_at)
+        writer.take_over(start, settings, given["override"])
         watch.on_step("following")
         stop = watch.stop or threading.Event()
         tries = Tries(stop, watch.on_trouble, watch.on_recovery)
         return _again_and_again(run, int(every), stop, watch.on_run, tries)
+
+
+def _run(
+    writer: TopicWriter, given: ChangelogOptions, start: Boundary, end: Boundary
+) -> LoadResult:
+    """Apply the new changes. Raises OttlaError (LoadLost, FencedWriter: nothing changes)."""
+    began, settings = time.monotonic(), writer.settings
+    with closing(connect(settings.bootstrap)) as cluster:
+        base = writer.base(cluster, given["override"])
+        plan = writer.plan(cluster, base, start, end)
+    kept = kept_by(given, plan, settings)
+    again = partitions_again(given, writer.table, plan, kept)
+    writer.steps.reached("planned")
+    if plan.is_empty and not again:
+        # Changes that a killed run has left.
+        remove_work(writer.table.store, writer.table.running)
+        removed = writer.follow_up(plan.before, is_new=False)
+        return LoadResult(plan.before, 0, 0, time.monotonic() - began, (), removed)
+    table = writer.table
+    state = read_state_of(table, plan.before, plan.digest, plan.overridden)
+    changes = Changes(given, kept, state, again)
+    manifest = writer.run_plan(plan, settings, partial(changes_applied, changes))
+    with committed_before(table.store.url, manifest.version):
+        remove_hidden_orphans(table, state, manifest)
+    removed = writer.follow_up(manifest, is_new=True)
+    return LoadResult(
+        manifest,
+        sum(ledger.loaded for ledger in manifest.ledgers),
+        len(manifest.files),
+        time.monotonic() - began,
+        manifest.ledgers,
+        removed,
+        manifest.skipped,
+    )
 
 
 def _again_and_again(
@@ -120,18 +135,3 @@ def _again_and_again(
         on_run(result)
         stop.wait(every_ms / 1000)
     return result
-
-
-def _result(applied: Applied, seconds: float) -> LoadResult:
-    manifest = applied.manifest
-    if manifest is None or not applied.is_new:
-        return LoadResult(manifest, 0, 0, seconds, (), applied.removed)
-    return LoadResult(
-        manifest,
-        sum(ledger.loaded for ledger in manifest.ledgers),
-        len(manifest.files),
-        seconds,
-        manifest.ledgers,
-        applied.removed,
-        manifest.skipped,
-    )

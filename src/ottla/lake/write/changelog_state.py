@@ -1,25 +1,97 @@
-"""Finds the files of a changelog table's current state, and removes ones that never joined it."""
+"""The files of a changelog table's current state, its checkpoints, and how it is read.
+
+    DIR/_ottla/states/00000000000000000020.json
+
+A checkpoint saves the files of the state, so that few manifests are read. It is derived from the
+manifests and may be deleted at any time. If it is missing, damaged, or contradicts the chain of
+manifests, a run only has to read more manifests.
+"""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.chain import HIDDEN_FOLDER
+from ottla.lake.job.merge_task import read_state
+from ottla.lake.model.chain import EMPTY, HIDDEN_FOLDER, TableStanding
+from ottla.lake.model.layout import columns_of
 from ottla.lake.model.live import hidden_after, live_after
-from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.model.manifest import DataFile, Manifest, seal, unseal
+from ottla.lake.model.schema import VALIDITY
+from ottla.lake.rows.key_changes import as_of
+from ottla.lake.store.store import FileStore
 from ottla.lake.tables.data_files import load_stem
-from ottla.lake.tables.table import LakeTable, ManifestLink, without_overridden
-from ottla.lake.write import changelog_checkpoints as checkpoints
-from ottla.lake.write.changelog_checkpoints import StateFiles
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.sound_chain import without_overridden
+from ottla.lake.tables.table import LakeTable, ManifestLink
 
-_FOLDER = f"{HIDDEN_FOLDER}/"
-_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")
+_HIDDEN_FILES = f"{HIDDEN_FOLDER}/"
+_HIDDEN_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")
 # A checkpoint is written after this many manifests since the previous one.
 _MANIFESTS_BETWEEN = 10
 # Every this many commits, hidden files of old commits are checked too, which reads all manifests.
 _SWEEP_COMMITS = 100
+CHECKPOINTS = "_ottla/states/"
+_CHECKPOINT_NAME = re.compile(r"(\d{20})\.json")
+_CHECKPOINTS_KEPT = 2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = [one.name for one in VALIDITY]
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class StateFiles:
+    """The files of the state after the commit of `standing`, by path, without closed files."""
+
+    standing: TableStanding = EMPTY
+    visible: Mapping[str, DataFile] = field(default_factory=dict)
+    hidden: Mapping[str, DataFile] = field(default_factory=dict)
+    # The number of each file's typed schema; 0: raw columns only.
+    schemas: Mapping[str, int] = field(default_factory=dict)
+
+
+def checkpoints(store: FileStore) -> Iterator[StateFiles]:
+    """Yield the checkpoints that can be read."""
+    for version in reversed(_checkpoint_versions(store)):
+        try:
+            found, _ = unseal(store.read(_checkpoint_path(version)))
+            standing = found["standing"]
+            standing["positions"] = {int(p): int(at) for p, at in standing["positions"].items()}
+            visible, hidden = (
+                {one["path"]: DataFile(**one) for one in found[name]}
+                for name in ("visible", "hidden")
+            )
+            schemas = {str(path): int(number) for path, number in found["schemas"].items()}
+            yield StateFiles(TableStanding(**standing), visible, hidden, schemas)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+
+
+def write_checkpoint(store: FileStore, state: StateFiles) -> None:
+    """Write a checkpoint, and remove the ones that are no longer needed."""
+    standing = {**asdict(state.standing), "positions": dict(state.standing.positions)}
+    content = {
+        "standing": standing,
+        "visible": [asdict(file) for file in state.visible.values()],
+        "hidden": [asdict(file) for file in state.hidden.values()],
+        "schemas": dict(state.schemas),
+    }
+    store.replace(_checkpoint_path(state.standing.version), seal(content))
+    for old in _checkpoint_versions(store)[:-_CHECKPOINTS_KEPT]:
+        store.remove(_checkpoint_path(old))
+
+
+def _checkpoint_versions(store: FileStore) -> list[int]:
+    names = map(_CHECKPOINT_NAME.fullmatch, store.names(CHECKPOINTS))
+    return sorted(int(match[1]) for match in names if match)
+
+
+def _checkpoint_path(version: int) -> str:
+    return f"{CHECKPOINTS}{version:020d}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +102,8 @@ class TableState:
     state.
     """
 
-    visible: Mapping[int, DataFile]
-    hidden: Mapping[int, DataFile]
+    visible: Mapping[int, DataFile] = field(default_factory=dict)
+    hidden: Mapping[int, DataFile] = field(default_factory=dict)
     # The number of each file's typed schema; 0: raw columns only.
     schemas: Mapping[str, int] = field(default_factory=dict)
     # The manifests after the checkpoint that the state was read from.
@@ -51,7 +123,7 @@ def read_state_of(
     OttlaError as `table.latest` does.
     """
     version = newest.version if newest else 0
-    for start in checkpoints.newest_first(table.store):
+    for start in checkpoints(table.store):
         if start.standing.version > version:
             continue  # This checkpoint is from before the table was rolled back.
         if start.standing.version == version and start.standing.digest != digest:
@@ -81,7 +153,7 @@ def _followed(table: LakeTable, start: StateFiles, accepted: Collection[str]) ->
     if len(behind) >= _MANIFESTS_BETWEEN:
         # The commits are valid already, even if the checkpoint cannot be written.
         with suppress(OSError, OttlaError):
-            checkpoints.write(table.store, StateFiles(standing, live, hidden, schemas))
+            write_checkpoint(table.store, StateFiles(standing, live, hidden, schemas))
     return TableState(visible_by, hidden_by, schemas, behind)
 
 
@@ -103,7 +175,7 @@ def by_bucket(files: Mapping[str, DataFile]) -> dict[int, DataFile]:
 
 def hidden_stem(version: int, load_id: str, bucket: int) -> str:
     """Return the start of the names of a bucket's hidden files; attempts append their names."""
-    return f"{_FOLDER}{load_stem(version, load_id)}-p{bucket}"
+    return f"{_HIDDEN_FILES}{load_stem(version, load_id)}-p{bucket}"
 
 
 def remove_hidden_orphans(table: LakeTable, state: TableState, newest: Manifest) -> None:
@@ -116,8 +188,8 @@ def remove_hidden_orphans(table: LakeTable, state: TableState, newest: Manifest)
         known = list(table.history())
     loads = {manifest.version: manifest.load_id for manifest in known}
     named = {file.path for manifest in known for file in manifest.hidden}
-    for match in filter(None, map(_NAME.fullmatch, table.store.names(_FOLDER))):
-        path, version = _FOLDER + match[0], int(match[1])
+    for match in filter(None, map(_HIDDEN_NAME.fullmatch, table.store.names(_HIDDEN_FILES))):
+        path, version = _HIDDEN_FILES + match[0], int(match[1])
         if path in named or version not in loads or table.running.may_run(match[2]):
             continue
         table.store.remove(path)
@@ -129,3 +201,41 @@ def _damaged(table: LakeTable, problem: str) -> OttlaError:
         f"the table in {table.store.url} is damaged: {problem}. Nothing is built on top of it: "
         "restore the file from a copy, or make the table anew in another folder",
     )
+
+
+def changelog_as_of(
+    target: str, moment: datetime, *, store_options: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Return the values that held at `moment`, which has a time zone, in the columns of a load.
+
+    A key that is in several partitions has one value in each. Raises OttlaError if `target` holds
+    no history.
+    """
+    micros = micros_of(moment)
+    table = existing_table(target, store_options)
+    newest, _ = table.latest()
+    require_history(target, newest)
+    parts = [as_of(read_state(table.store, file), micros) for file in table.live_files()]
+    # Files that were not rewritten since a column was added lack that column.
+    return pa.concat_tables(
+        [columns_of(newest).empty_table().drop_columns(_TIMES), *parts],
+        promote_options="permissive",
+    )
+
+
+def micros_of(moment: datetime) -> int:
+    """Return a time in the form of files. Raises OttlaError for a time without a time zone."""
+    if moment.tzinfo is None:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"{moment} has no time zone: give one, such as timezone.utc"
+        )
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def require_history(target: str, newest: Manifest | None) -> None:
+    """Raise OttlaError if a table is not a history."""
+    if newest is None or newest.changelog is None or newest.changelog.keeps != "history":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{target} holds no history: `ottla lake changelog TOPIC --to DIR --kind history`",
+        )

@@ -8,36 +8,21 @@ compaction is killed, it is either committed as a whole or not at all.
 """
 
 import time
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Unpack
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.options import CompactOptions
-from ottla.lake.job.runner import workers_of
-from ottla.lake.model.chain import in_bucket
 from ottla.lake.model.layout import layout_of
-from ottla.lake.model.manifest import DataFile, Manifest, TableSchema, next_manifest
+from ottla.lake.model.manifest import DataFile, Manifest, TableSchema
 from ottla.lake.model.option import filled
-from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import Steps, removed_on_failure
-from ottla.lake.tables.file_check import require_files
-from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.tables.table import LakeTable, committed_before
-from ottla.lake.write.counts import Columns, CountingFiles, counting_now
-from ottla.lake.write.file_groups import groups
-from ottla.lake.write.rewrite_task import RewriteTask, rewritten
-from ottla.lake.write.table_schema import LoadTyping
-from ottla.lake.write.upkeep_commit import (
-    commit_on_newest,
-    is_letters,
-    lost_to,
-    lost_where_removed,
-    require_live,
-    require_rows,
-)
+from ottla.lake.write.engine import opened
+from ottla.lake.write.rewrite import Columns, Rewrite, live_now
 
-ROW_GROUP_BYTES = 64 << 20
+# A file of more than this fraction of the target stays as it is.
+_SMALL = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +46,28 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
     first; then nothing changes).
     """
     given = filled(CompactOptions, options)
-    watch, store_options = given["watch"], given["store_options"]
     target_bytes, row_group_bytes = int(given["target_size"]), int(given["row_group_size"])
     began = time.monotonic()
-    run = workers_of(given, watch)
-    steps = Steps(watch.on_step)
-
-    with as_storage_error(place_of(target, store_options)):
-        # Open an existing table, so that a mistyped target does not create one.
-        existing_table(target, store_options)
-        table = open_table(target, None, store_options, steps.reached)
+    with opened(target, given, must_exist=True) as engine:
+        table = engine.table
         before, _ = table.latest()
-        require_rows(before, target)
-        counting = counting_now(table)
-        chosen = _chosen(counting, target_bytes)
-        steps.reached("planned")
+        _require_rows(before, target)
+        live = live_now(table)
+        # Leave files of another program in the table format's log to that program.
+        files = [file for file in live.files if file.path in live.readers_see]
+        newest = live.newest.table_schema if live.newest else None
+        chosen = groups(files, live.columns, newest, target_bytes)
+        engine.steps.reached("planned")
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
-        load_id = uuid.uuid4().hex
-        rewrites = _rewrites(table, before, load_id, chosen, counting.columns, row_group_bytes)
-        with (
-            table.running.mark(load_id),
-            removed_on_failure(table, before.version + 1, load_id, steps),
-        ):
-            with lost_where_removed(table, [file for one in chosen for file in one], "compaction"):
-                files = rewritten(rewrites, run)
-            steps.reached("files written")
-            manifest = commit_on_newest(
-                table, compaction_on(table, rewrites, files, load_id, before.table_schema)
-            )
-        with committed_before(table.store.url, manifest.version):
-            table.remove_orphans()
+        rewrite = Rewrite(engine, before, "compaction", row_group_bytes=row_group_bytes)
+        tasks = [rewrite.task(one, one[0].start, one[-1].end, live.columns) for one in chosen]
+        with engine.writing(before.version + 1, rewrite.load_id):
+            written = rewrite.written(tasks)
+            engine.steps.reached("files written")
+            manifest = engine.commit(rewrite.build(tasks, written))
+        engine.remove_orphans_after(manifest)
     return CompactionResult(
         manifest,
         len(manifest.removed),
@@ -104,97 +79,53 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
     )
 
 
-def _chosen(counting: CountingFiles, target_bytes: int) -> list[tuple[DataFile, ...]]:
-    if counting.newest is None:
-        return []
-    # Leave files of another program in the table format's log to that program.
-    live = [file for file in counting.files if file.path in counting.readers_see]
-    return groups(live, counting.columns, counting.newest.table_schema, target_bytes)
-
-
-def _rewrites(
-    table: LakeTable,
-    before: Manifest,
-    load_id: str,
-    chosen: Sequence[tuple[DataFile, ...]],
-    columns: Columns,
-    row_group_bytes: int,
-) -> list[RewriteTask]:
-    by = before.events.by if before.events else "none"
-    newest = before.table_schema
-    return [
-        RewriteTask(
-            store=table.store,
-            path=in_bucket(
-                table.file_stem(before.version + 1, load_id, group[0].partition, group[0].start),
-                by,
-                group[0].event,
-            ),
-            files=group,
-            start=group[0].start,
-            end=group[-1].end,
-            layout=layout_of(newest),
-            row_group_bytes=row_group_bytes,
-            older={file.path: columns[file.path] for file in group if columns[file.path] != newest},
-            columns=newest,
+def _require_rows(newest: Manifest | None, target: str) -> None:
+    """Refuse a changelog table: its files are buckets of keys, and each run rewrites them."""
+    if newest is not None and newest.changelog is not None:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{target} is a changelog table: its files are not of ranges of offsets, and `ottla "
+            "lake changelog` replaces them itself",
         )
-        for group in chosen
+
+
+def groups(
+    live: Sequence[DataFile],
+    columns: Columns,
+    newest: TableSchema | None,
+    target_bytes: int,
+) -> list[tuple[DataFile, ...]]:
+    """Return groups of two files or more, each of at most `target_bytes`.
+
+    No live file has offsets between those of a group's files. Files of different event-time buckets
+    are never mixed. Files with older columns get the newest columns, unless only one of the two
+    keeps the raw columns.
+    """
+    keep_raw = layout_of(newest).keep_raw
+    small = {
+        file.path
+        for file in live
+        if file.size_bytes <= _SMALL * target_bytes
+        and layout_of(columns[file.path]).keep_raw == keep_raw
+    }
+    in_order = sorted(live, key=lambda file: (file.partition, file.event, file.start))
+    return [
+        group
+        for _, of_partition in groupby(in_order, key=lambda file: (file.partition, file.event))
+        for is_small, run in groupby(of_partition, key=lambda file: file.path in small)
+        if is_small
+        for group in _filled(run, target_bytes)
+        if len(group) > 1
     ]
 
 
-def compaction_on(
-    table: LakeTable,
-    rewrites: Sequence[RewriteTask],
-    files: Sequence[DataFile],
-    load_id: str,
-    planned: TableSchema | None,
-    typing: LoadTyping | None = None,
-) -> Callable[[Manifest, str | None], Manifest]:
-    """Return a function that builds the manifest on top of any newest one.
-
-    `files` are those that `rewrites` have written. `planned` are the table's columns; `typing` has
-    wider ones if the files introduce them. The function raises LoadLost if others changed the
-    columns meanwhile.
-    """
-    removed = list({file.path: file for one in rewrites for file in one.files}.values())
-    in_order = sorted(files, key=lambda file: (file.partition, file.start))
-
-    def make(before: Manifest, digest: str | None) -> Manifest:
-        require_live(table, removed, "compaction")
-        _require_none_between(table, rewrites)
-        if before.table_schema != planned:
-            raise lost_to(table, "changed the table's columns", "compaction")
-        # During long retries, other loads may have removed the files as orphans.
-        require_files(table.store, in_order)
-        return next_manifest(
-            before,
-            digest,
-            load_id=load_id,
-            topic=before.topic,
-            topic_id=before.topic_id,
-            cluster_id=before.cluster_id,
-            created_ms=time.time_ns() // 1_000_000,
-            files=[file for file in in_order if not is_letters(file)],
-            ledgers=(),
-            kind="compaction",
-            table_schema=typing.table_schema() if typing else None,
-            schema_changes=typing.changes if typing else (),
-            removed=[file for file in removed if not is_letters(file)],
-            dead_letters=[file for file in in_order if is_letters(file)],
-            removed_dead_letters=[file for file in removed if is_letters(file)],
-        )
-
-    return make
-
-
-def _require_none_between(table: LakeTable, rewrites: Sequence[RewriteTask]) -> None:
-    """Raise LoadLost if a file has been added between files that are merged into one."""
-    known = {file.path for one in rewrites for file in one.files}
-    for file in table.live_files():
-        if file.path in known:
-            continue
-        for one in rewrites:
-            if (file.partition, file.event) != (one.files[0].partition, one.files[0].event):
-                continue
-            if file.start < one.end and one.start < file.end:
-                raise lost_to(table, f"added {file.path} between its files", "compaction")
+def _filled(run: Iterator[DataFile], target_bytes: int) -> Iterator[tuple[DataFile, ...]]:
+    group: list[DataFile] = []
+    size = 0
+    for file in run:
+        if group and size + file.size_bytes > target_bytes:
+            yield tuple(group)
+            group, size = [], 0
+        group.append(file)
+        size += file.size_bytes
+    yield tuple(group)

@@ -2,37 +2,37 @@
 
     take the table over (writer epoch + 1) → micro-batch → commit as a load does → micro-batch …
 
-If a follow is killed at any step, nothing is lost or doubled. When started again, it continues at
-the table's positions. If two follow into one table, the older one stops.
+A micro-batch is an end offset for each partition. It only proposes how far to load: the table's
+positions are read before each commit, so nothing is loaded twice or left out. If a follow is killed
+at any step, it continues at these positions when it is started again. If two follow into one table,
+the older one stops.
 """
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Unpack
 
 from ottla.base.errors import OttlaError
-from ottla.lake.job.follow_progress import progress_of
 from ottla.lake.job.options import FollowOptions
-from ottla.lake.job.runner import workers_of
+from ottla.lake.job.progress import Observer, follow_progress
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Boundary, parse_boundary
-from ottla.lake.source.access import BOOTSTRAP, Bootstrap, as_brokers
-from ottla.lake.source.boundaries import require_boundaries
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.source_options import parse_options
-from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import Steps
-from ottla.lake.tables.opening import open_table, place_of
-from ottla.lake.write.dead_letters import send_letters
-from ottla.lake.write.follow_batches import run_batches
-from ottla.lake.write.follow_end import FollowEnd
-from ottla.lake.write.follow_tries import Tries
-from ottla.lake.write.follow_writer import FollowingWriter
+from ottla.lake.source.access import BOOTSTRAP, as_brokers
+from ottla.lake.source.cluster import Cluster, connect
+from ottla.lake.source.planner import StreamPlanner
+from ottla.lake.source.source_options import StreamOptions, parse_options
+from ottla.lake.write.follow_end import FollowEnd, Tries
+from ottla.lake.write.load import rows_written
 from ottla.lake.write.settings import row_settings_of
 from ottla.lake.write.table_schema import require_readable
+from ottla.lake.write.topic_writer import TopicWriter, opened_for
+
+# How long brokers and leaders are retried before the follow reports that it waits for them.
+_PATIENCE_S = 5.0
 
 
 def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
@@ -50,93 +50,142 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
     Raises OttlaError (FencedWriter if another follow was started for this table).
     """
     given = filled(FollowOptions, options)
-    watch, store_options = given["watch"], given["store_options"]
-    dead_letter_topic = given["dead_letter_topic"]
-    every_ms = int(given["every"])
-    stop = watch.stop or threading.Event()
+    watch, stop = given["watch"], given["watch"].stop or threading.Event()
     settings = row_settings_of(given)
-    bootstrap = settings.bootstrap
     require_readable(settings.decode, given["format"])
-    run = workers_of(given, watch)
-    steps = Steps(watch.on_step)
-
-    place = place_of(target, store_options)
-    start_at = parse_boundary(given["start"])
-    end_at = _end(given["end"])
-    once = given["once"] or end_at == Boundary("latest")
-    ending = FollowEnd(stop, None if once else end_at, topic, bootstrap)
-    poll_s = min(1.0, max(0.1, every_ms / 5000))
-    with as_storage_error(place):
-        _require_topics(bootstrap, topic, dead_letter_topic, start_at)
-        table = open_table(target, given["format"], store_options, steps.reached)
-        writer = FollowingWriter(
-            table, topic, settings, given["group"], ending, steps, watch.on_step
-        )
-        source = _source_options(topic, given["bootstrap"], int(given["max_bytes"]), every_ms)
-        parsed = parse_options(source | {"table": place}, start="last-load")
-        parsed = replace(parsed, access=as_brokers(bootstrap).access)
-        # Started before taking over, while the follow that it replaces still commits.
+    start = parse_boundary(given["start"])
+    end = None if given["end"] is None else parse_boundary(given["end"])
+    once = given["once"] or end == Boundary("latest")
+    ending = FollowEnd(stop, None if once else end, topic, settings.bootstrap)
+    with opened_for(topic, target, given, settings, rows_written, (start,)) as writer:
         if once:
-            run.start()
+            writer.run.start()
         else:
-            run.warm_up()
-        writer.take_over(start_at, given["override"])
+            # Started before taking over, while the follow that it replaces still commits.
+            writer.run.warm_up()
+        # Columns are decided later, from the first records.
+        writer.take_over(start, replace(settings, decode=None), given["override"])
         watch.on_step("following")
-        last = Tries(stop, watch.on_trouble, watch.on_recovery)
-
-        def send_dead_letters(manifest: Manifest | None = None) -> None:
-            if dead_letter_topic is not None and (manifest is None or manifest.dead_letters):
-                send_letters(target, dead_letter_topic, bootstrap, store_options)
-
-        def commit(ends: Mapping[int, int]) -> None:
-            began_s = time.monotonic()
-            manifest = writer.commit_to(ends, run)
-            last.succeeded()
-            if manifest is not None:
-                watch.on_commit(progress_of(manifest, bootstrap, began_s))
-                send_dead_letters(manifest)
-
-        while not stop.is_set():
-            try:
-                positions = writer.positions()
-                last.reached()
-                # Dead letters left by a follow that was killed or could not reach the brokers.
-                send_dead_letters()
-                run_batches(parsed, positions, commit, ending, once=once, poll_s=poll_s)
-                return
-            except OttlaError as error:
-                last.failed(error)
+        every_ms = int(given["every"])
+        batches = _batch_options(writer, given["bootstrap"], int(given["max_bytes"]), every_ms)
+        _follow(
+            writer, batches, ending, watch, once=once, poll_s=min(1.0, max(0.1, every_ms / 5000))
+        )
 
 
-def _end(text: str | None) -> Boundary | None:
-    """Return the boundary at which to end. Raises OttlaError."""
-    return None if text is None else parse_boundary(text)
-
-
-def _require_topics(
-    bootstrap: Bootstrap,
-    topic: str,
-    dead_letter_topic: str | None,
-    start: Boundary,
-) -> None:
-    """Raise OttlaError for a mistyped topic or a wrong start, before an empty table is created."""
-    cluster = connect(bootstrap)
-    try:
-        described = cluster.describe(topic)
-        require_boundaries(cluster, described, start)
-        if dead_letter_topic is not None:
-            cluster.topic_id(dead_letter_topic)
-    finally:
-        cluster.close()
-
-
-def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -> dict[str, str]:
-    return {
-        "subscribe": topic,
+def _batch_options(
+    writer: TopicWriter, bootstrap: str, max_bytes: int, every_ms: int
+) -> StreamOptions:
+    words = {
+        "subscribe": writer.topic,
         BOOTSTRAP: bootstrap,
         "maxBytesPerTrigger": str(max_bytes),
         "minBytesPerTrigger": str(max_bytes),
         "maxTriggerDelay": f"{every_ms}ms",
         # Losses are judged later, by the table's positions.
         "failOnDataLoss": "false",
+        "table": writer.table.store.url,
     }
+    parsed = parse_options(words, start="last-load")
+    return replace(parsed, access=as_brokers(writer.settings.bootstrap).access)
+
+
+def _follow(
+    writer: TopicWriter,
+    batches: StreamOptions,
+    ending: FollowEnd,
+    watch: Observer,
+    *,
+    once: bool,
+    poll_s: float,
+) -> None:
+    """Commit micro-batches until the end. After a failure, continue at the table's positions."""
+    tries = Tries(ending, watch.on_trouble, watch.on_recovery)
+    bootstrap = writer.settings.bootstrap
+
+    def commit(ends: Mapping[int, int]) -> None:
+        began_s = time.monotonic()
+        manifest = _committed(writer, ends, ending)
+        tries.succeeded()
+        if manifest is not None:
+            watch.on_commit(follow_progress(manifest, bootstrap, began_s))
+            if manifest.dead_letters:
+                writer.send_letters()
+
+    while not ending.is_stopped:
+        try:
+            with closing(connect(bootstrap, _PATIENCE_S)) as cluster:
+                positions = ending.at(writer.base(cluster).positions)
+            tries.reached()
+            # Dead letters left by a follow that was killed or could not reach the brokers.
+            writer.send_letters()
+            _run_batches(batches, positions, commit, ending, once=once, poll_s=poll_s)
+            return
+        except OttlaError as error:
+            tries.failed(error)
+
+
+def _run_batches(
+    options: StreamOptions,
+    positions: Mapping[int, int],
+    commit: Callable[[Mapping[int, int]], None],
+    ending: FollowEnd,
+    *,
+    once: bool,
+    poll_s: float,
+) -> None:
+    """Plan micro-batches from `positions` on, and `commit` each, until the end.
+
+    With `once`, the end is what the topic has at the start. Errors of `commit` are raised.
+    """
+    with closing(StreamPlanner(options, positions)) as planner:
+        at = planner.initial()
+        if once:
+            planner.fix_target()
+        while not ending.is_set():
+            after = planner.latest(at, limited=True)
+            if after != at:
+                commit({key.partition: place.offset for key, place in after.places.items()})
+                at = after
+            elif once:
+                return
+            else:
+                ending.wait(poll_s)
+
+
+def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) -> Manifest | None:
+    """Load from the table's positions to `ends`, up to the log's end, and commit that.
+
+    Returns None if the table is there already. Raises LoadLost if another load has committed
+    meanwhile, FencedWriter if this writer must stop.
+    """
+    goal = ending.goal() or {}
+    with closing(connect(writer.settings.bootstrap, _PATIENCE_S)) as cluster:
+        base = writer.base(cluster)
+        positions = ending.at(base.positions)
+        wanted = {
+            p: max(
+                min(ends.get(p, 0), goal.get(p, bound.end), bound.end),
+                positions.get(p, bound.log_start),
+            )
+            for p, bound in base.described.bounds.items()
+        }
+        until = Boundary("offsets", offsets=wanted)
+        plan = writer.plan(cluster, base, Boundary("earliest"), until)
+        plan = replace(plan, high_watermarks=_high_watermarks(writer, cluster, base.before))
+    writer.steps.reached("planned")
+    if plan.is_empty:
+        return None
+    manifest = writer.run_plan(plan)
+    ending.at(manifest.positions)
+    writer.follow_up(manifest, is_new=True, letters=False)
+    return manifest
+
+
+def _high_watermarks(
+    writer: TopicWriter, cluster: Cluster, before: Manifest | None
+) -> Mapping[int, int]:
+    """Return the high watermarks if idle partitions follow the clock, else nothing."""
+    asked = writer.settings.events.idle_ms
+    kept = before.events.idle_ms if before and before.events else None
+    return {} if asked is None and kept is None else cluster.high_watermarks(writer.topic)

@@ -1,4 +1,4 @@
-"""Decides when a follow ends: when it is stopped, or when its table reaches a boundary."""
+"""Decides when a follow ends, and which of its failures are retried."""
 
 import threading
 import time
@@ -7,18 +7,35 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.plan import LATEST_OFFSET, Boundary
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.boundaries import offsets_of
-from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect, is_outage
+from ottla.lake.tables.table import FencedWriter, LoadLost
 
 Positions = Mapping[int, int]
+
+# Neither waiting nor another try helps with these.
+_FINAL = frozenset(
+    {
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNSUPPORTED_VERSION,
+    }
+)
+# How often in a row other failures are retried; outages are retried without limit.
+_TRIES = 3
+_WAIT_MAX_S = 30.0
+_OUTAGE_WAIT_S = 1.0
 
 
 class Stop(Protocol):
     """The part of `threading.Event` that waiting code needs."""
-
-    def is_set(self) -> bool: ...
 
     def wait(self, timeout: float) -> bool: ...
 
@@ -58,9 +75,15 @@ class FollowEnd:
         self._positions: Positions = {}
         self._goal: Positions | None = None
 
-    def at(self, positions: Positions) -> None:
-        """Record that the table is at `positions`."""
-        self._positions = positions
+    def at(self, positions: Positions | None) -> Positions:
+        """Record that the table is at `positions` (None: it is new), and return them."""
+        self._positions = positions or {}
+        return self._positions
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether there was a stop."""
+        return self._stop.is_set()
 
     def is_set(self) -> bool:
         """Return whether the follow is over. Raises OttlaError if the cluster does not answer."""
@@ -81,3 +104,54 @@ class FollowEnd:
                 described = cluster.describe(self._topic)
                 self._goal = goal_of(cluster, described, end, self._positions)
         return self._goal
+
+
+class Tries:
+    """Counts failures since the last success. An outage is one failure, however long it takes."""
+
+    def __init__(
+        self,
+        stop: Stop,
+        on_trouble: Callable[[OttlaError], None],
+        on_recovery: Callable[[float], None] = lambda _seconds: None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start without a failure.
+
+        `on_trouble` is called once for each failure, `on_recovery` with the seconds of an outage.
+        """
+        self._stop = stop
+        self._on_trouble = on_trouble
+        self._on_recovery = on_recovery
+        self._now_s = now_s
+        self._count = 0
+        self._away_since_s: float | None = None
+
+    def reached(self) -> None:
+        """Record that the brokers have answered: an outage is over."""
+        if self._away_since_s is not None:
+            waited_s, self._away_since_s = self._now_s() - self._away_since_s, None
+            self._on_recovery(waited_s)
+
+    def succeeded(self) -> None:
+        """Record that a commit was made."""
+        self.reached()
+        self._count = 0
+
+    def failed(self, error: OttlaError) -> None:
+        """Wait before the next try. Raises `error` if there is none."""
+        if isinstance(error, LoadLost):
+            return  # Another load has committed; read the table's positions again.
+        if isinstance(error, FencedWriter) or error.code in _FINAL:
+            raise error
+        if is_outage(error):
+            if self._away_since_s is None:
+                self._away_since_s = self._now_s()
+                self._on_trouble(error)
+            self._stop.wait(_OUTAGE_WAIT_S)
+            return
+        self._count += 1
+        if self._count > _TRIES:
+            raise error
+        self._on_trouble(error)
+        self._stop.wait(min(_WAIT_MAX_S, 2.0 ** (self._count - 1)))

@@ -7,32 +7,41 @@ at all. Of two loads at once, one commits and the other raises `LoadLost`.
 """
 
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
+import pyarrow as pa
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import LoadOptions
-from ottla.lake.job.result import LoadResult
-from ottla.lake.job.runner import workers_of
+from ottla.lake.job.task import LoadResult, TaskResult
+from ottla.lake.model.event_times import (
+    TIMESTAMP,
+    EventRule,
+    EventSettings,
+    EventTimes,
+    after_load,
+    column_name,
+    decided,
+    moves,
+)
+from ottla.lake.model.layout import TypedSchema
+from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import parse_boundary
-from ottla.lake.source.boundaries import limits_of_load, require_boundaries
-from ottla.lake.source.cluster import connect
+from ottla.lake.source.cluster import TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
-from ottla.lake.source.ledgers import commit_positions
-from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import Steps
-from ottla.lake.tables.opening import open_table, place_of
-from ottla.lake.tables.table import LoadLost, committed_before, foundation, on_record
-from ottla.lake.write.commit import (
-    built_on,
-    commit_plan,
-    plan_load,
-    require_no_planned_loss,
-)
-from ottla.lake.write.dead_letters import send_letters
-from ottla.lake.write.settings import row_settings_of
-from ottla.lake.write.table_schema import require_readable
+from ottla.lake.tables.table import LoadLost
+from ottla.lake.write.load_plan import LoadPlan
+from ottla.lake.write.rewrite import needs_widening, widen
+from ottla.lake.write.settings import LoadSettings, row_settings_of
+from ottla.lake.write.table_schema import LoadTyping, require_readable
+from ottla.lake.write.topic_writer import TopicWriter, opened_for
+from ottla.ledger.partition import PartitionLedger
 
 __all__ = ["LoadLost", "LoadResult", "load"]
 
@@ -52,8 +61,8 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
 
     A batch that cannot be read fails the load, unless `skip_unreadable` is set: then its offsets
     are counted as unreadable, and named in the result and the manifest. Offsets that were deleted
-    since the last load, or since this one was planned, fail the load too, unless `accept_loss` is
-    set: then the manifest records their number. A record whose timestamp does not fit into the
+    since the last load, or since this one was planned, fail the load too, unless the loss is
+    accepted: then the manifest records their number. A record whose timestamp does not fit into the
     column fails the load, gets null, or is a dead letter; `dead_letter_topic` gets a copy of each
     dead letter.
 
@@ -70,72 +79,187 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
     """
     given = filled(LoadOptions, options)
     began = time.monotonic()
-    group, override = given["group"], given["override"]
-    watch, store_options = given["watch"], given["store_options"]
-    dead_letter_topic = given["dead_letter_topic"]
-    place = place_of(target, store_options)
-    start_at, end_at = parse_boundary(given["start"]), parse_boundary(given["end"])
+    start, end = parse_boundary(given["start"]), parse_boundary(given["end"])
     settings = row_settings_of(given)
-    bootstrap = settings.bootstrap
     require_readable(settings.decode, given["format"])
-    run = workers_of(given, watch)
-    steps = Steps(watch.on_step)
-
-    with as_storage_error(place):
-        with closing(connect(bootstrap)) as cluster:
-            # Check these first, so that invalid options or a mistyped topic create no empty table.
-            asked = cluster.describe(topic)
-            require_boundaries(cluster, asked, start_at, end_at)
-            if dead_letter_topic is not None:
-                cluster.topic_id(dead_letter_topic)
-            table = open_table(
-                target,
-                given["format"],
-                store_options,
-                steps.reached,
-                into_existing=given["into_existing"],
-            )
-            base = foundation(table) if override else None
-            overridden = on_record(base.problems, override) if base and override else ()
-            described, before, before_digest = built_on(table, cluster, topic, base)
-            positions = before.positions if before else None
-            limits = limits_of_load(cluster, described, start_at, end_at, positions)
-            plan = plan_load(
-                bootstrap,
-                described,
-                before,
-                before_digest,
-                limits,
-                overridden,
-                sizes=settings.sizes,
-            )
+    existing = given["into_existing"]
+    with opened_for(
+        topic, target, given, settings, rows_written, (start, end), into_existing=existing
+    ) as writer:
+        with closing(connect(settings.bootstrap)) as cluster:
+            base = writer.base(cluster, given["override"])
+            plan = writer.plan(cluster, base, start, end)
             plan = replace(plan, high_watermarks=cluster.high_watermarks(topic))
-            held = tuple(held_back_in(cluster, bootstrap, described, limits.ends))
-        require_no_planned_loss(plan, settings)
-        watch.on_step("planned")
-        if plan.is_empty and not plan.moves_watermark(settings):
-            removed = table.remove_orphans()
-            if group is not None and before is not None:
-                commit_positions(group, before, bootstrap)
-            if dead_letter_topic is not None and before is not None:
-                # Dead letters of a load that was killed before it had sent them.
-                send_letters(target, dead_letter_topic, bootstrap, store_options)
+            held = tuple(
+                held_back_in(cluster, settings.bootstrap, base.described, plan.limits.ends)
+            )
+        writer.steps.reached("planned")
+        if plan.is_empty and not _is_worth_a_commit(plan, settings.events):
+            removed = writer.follow_up(plan.before, is_new=False)
             seconds = time.monotonic() - began
-            return LoadResult(before, 0, 0, seconds, (), tuple(removed), held_back=held)
-        manifest = commit_plan(table, plan, settings, run, steps, watch.on_step)
-        with committed_before(place, manifest.version):
-            if group is not None:
-                commit_positions(group, manifest, bootstrap)
-            removed = table.remove_orphans()
-            if dead_letter_topic is not None:
-                send_letters(target, dead_letter_topic, bootstrap, store_options)
+            return LoadResult(plan.before, 0, 0, seconds, (), removed, held_back=held)
+        manifest = writer.run_plan(plan)
+        removed = writer.follow_up(manifest, is_new=True)
     return LoadResult(
         manifest,
         manifest.rows,
         len(manifest.files),
         time.monotonic() - began,
         manifest.ledgers,
-        tuple(removed),
+        removed,
         manifest.skipped,
         held,
     )
+
+
+def rows_written(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) -> Manifest:
+    """Write the rows of a plan's ranges to files, and commit them. Return the new manifest."""
+    plan, build = rows_read(writer, plan, settings)
+    return writer.commit(build, plan)
+
+
+def rows_read(
+    writer: TopicWriter, plan: LoadPlan, settings: LoadSettings
+) -> tuple[LoadPlan, "partial[Manifest]"]:
+    """Write the rows of a plan's ranges to files. Return their manifest, and what it builds on."""
+    typing = writer.typing(plan, settings, plan.ranges)
+    events = _events_for(settings.events, plan.before, typing, reads=bool(plan.ranges))
+    results: list[TaskResult] = []
+    if plan.ranges:
+        rule = _rule_of(events, plan.described)
+        if rule is not None and plan.kind == "replacement":
+            # Rows that are read again do not count as late.
+            rule = replace(rule, watermark_ms=None)
+        results, typing = writer.read(partial(_tasks, writer, plan, settings, rule), typing)
+    writer.steps.reached("files written")
+    ledgers, build = writer.outcome(plan, results, settings, typing)
+    if plan.before is not None and typing is not None and needs_widening(writer.table, typing):
+        plan = _widened(writer, plan, plan.before, typing)
+        # That commit's manifest has the schema changes.
+        build = partial(build, schema_changes=())
+    files = [file for result in results for file in result.files]
+    files.sort(key=lambda file: (file.partition, file.start, file.event))
+    if events is not None:
+        events = _events_after(events, results, plan, ledgers)
+    return plan, partial(build, files=files, events=events)
+
+
+def _tasks(
+    writer: TopicWriter,
+    plan: LoadPlan,
+    settings: LoadSettings,
+    rule: EventRule | None,
+    typing: LoadTyping | None,
+) -> list[LoadTask]:
+    return [
+        LoadTask(
+            wanted=sized.wanted,
+            bootstrap=settings.bootstrap,
+            compacted=plan.described.compacted or plan.described.has_ledger,
+            store=writer.table.store,
+            path=writer.table.file_stem(
+                plan.version, plan.load_id, sized.wanted.partition, sized.wanted.start
+            ),
+            skip_unreadable=settings.skip_unreadable,
+            null_bad_timestamps=settings.null_bad_timestamps or settings.dead_timestamps,
+            size_bytes=sized.size_bytes,
+            sorting=typing.sorting if typing else None,
+            events=rule,
+            row_group_rows=settings.sizes.row_group_rows,
+            row_group_bytes=settings.sizes.row_group_bytes,
+        )
+        for sized in plan.ranges
+    ]
+
+
+def _widened(writer: TopicWriter, plan: LoadPlan, before: Manifest, typing: LoadTyping) -> LoadPlan:
+    """Write the wider columns by a commit of its own; return the plan on top of it."""
+    if plan.kind == "replacement":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"a column gets a wider type than the table in {writer.table.store.url} has, for which "
+            "all of its files are written anew; nothing was replaced: `ottla lake load` with the "
+            "same declaration does that, run it first",
+        )
+    newest, digest = widen(writer, before, typing)
+    return replace(plan, base=replace(plan.base, before=newest, digest=digest))
+
+
+def _events_for(
+    asked: EventSettings, before: Manifest | None, typing: LoadTyping | None, *, reads: bool
+) -> EventTimes | None:
+    """Return the event-time settings of a load. Raises OttlaError if they do not fit the table.
+
+    If the load reads rows (`reads`), the event-time column is also checked against `typing`.
+    """
+    events = decided(asked, before.events if before else None, is_new=before is None)
+    if events is None or not reads:
+        return events
+    schema = typing.sorting.schema if typing else TypedSchema()
+    kinds = {one.name: one.type for one in (*schema.key, *schema.value)}
+    if events.column != TIMESTAMP:
+        kind = kinds.get(events.column)
+        if kind is None or not pa.types.is_timestamp(kind.arrow):
+            what = f"is {kind}" if kind else "is no column of this load"
+            known = ", ".join(n for n, k in kinds.items() if pa.types.is_timestamp(k.arrow))
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the event time {events.column} {what}; it is {TIMESTAMP} (the record's), or a "
+                f"decoded column of type timestamp ({known or 'there is none'})",
+            )
+    if column_name(events.by) in kinds:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"a decoded column has the name {column_name(events.by)}, which is that of the "
+            "partitions: rename it (rules.rename), or partition by another unit",
+        )
+    return events
+
+
+def _rule_of(events: EventTimes | None, described: TopicDescription) -> EventRule | None:
+    """Return what tasks do with event times; `events` is the state before the load."""
+    if events is None:
+        return None
+    clock_ms = described.at_ms or time.time_ns() // 1_000_000
+    return EventRule(events.column, events.by, events.watermark_ms, events.late_rows, clock_ms)
+
+
+def _empty_at(plan: LoadPlan) -> dict[int, int]:
+    """Return when each partition was seen to have nothing after what the load reads.
+
+    Records of an open transaction count as something, although they cannot be read yet.
+    """
+    described, ends, marks = plan.described, plan.limits.ends, plan.high_watermarks
+    return {
+        partition: described.at_ms
+        for partition, bound in described.bounds.items()
+        if described.at_ms and ends.get(partition) == bound.end == marks.get(partition)
+    }
+
+
+def _events_after(
+    events: EventTimes,
+    results: Sequence[TaskResult],
+    plan: LoadPlan,
+    ledgers: Sequence[PartitionLedger],
+) -> EventTimes:
+    """Return the event times for the load's manifest, whose positions move by the `ledgers`."""
+    seen: dict[int, int] = {}
+    late: dict[int, int] = {}
+    for result in results:
+        partition = result.ledger.partition
+        if result.highest_ms is not None:
+            seen[partition] = max(result.highest_ms, seen.get(partition, result.highest_ms))
+        if result.late:
+            late[partition] = late.get(partition, 0) + result.late
+    partitions = {**(plan.base.positions or {}), **{one.partition: one.end for one in ledgers}}
+    return after_load(events, seen=seen, empty_at=_empty_at(plan), late=late, partitions=partitions)
+
+
+def _is_worth_a_commit(plan: LoadPlan, asked: EventSettings) -> bool:
+    """Return whether a load without rows moves the table's watermark into another bucket."""
+    events = _events_for(asked, plan.before, None, reads=False)
+    if events is None or events.idle_ms is None:
+        return False
+    after = _events_after(events, (), plan, ())
+    return moves(events.watermark_ms, after.watermark_ms, events.by)

@@ -15,13 +15,14 @@ from ottla.lake.model.plan import Range, RecordsLost
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import account_of
-from ottla.lake.write.commit import LoadPlan
+from ottla.lake.write.load_plan import LoadPlan
+from ottla.lake.write.settings import ACCEPT_LOSS
 from ottla.ledger.partition import PartitionLedger
 
 _REMEDY = (
     "The table would keep rows that the topic has deleted. Nothing was committed. Read the log "
     "again from its start: `ottla lake changelog --reconcile` (changelog(…, reconcile=True)); or "
-    "keep such rows: --accept-loss (accept_loss=True). A larger delete.retention.ms leaves more "
+    f"keep such rows: {ACCEPT_LOSS}. A larger delete.retention.ms leaves more "
     "time between two runs"
 )
 

@@ -7,30 +7,57 @@ runs at once, the one that began last continues; the other fails and commits not
 """
 
 import hashlib
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Unpack
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client import sync
-from ottla.client.ranges import RangeClient
+from ottla.client import OffsetAndMetadata, sync
+from ottla.client.ranges.ranges import RangeClient
+from ottla.lake.job.options import SourceOptions, TableOptions
+from ottla.lake.model.option import Option, filled
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.store.targets import folder_of
-from ottla.lake.write.pace import PublishPace
-from ottla.lake.write.publish_fields import Fields
-from ottla.lake.write.publish_position import (
-    PublishPosition,
-    as_offset,
-    from_offset,
-    position_at,
-    start_of,
-)
-from ottla.lake.write.publish_sources import PublishSource, open_source
+from ottla.lake.source.access import Brokers, brokers_of
+from ottla.lake.store.opening import folder_of
+from ottla.lake.write.publish_source import Fields, PublishSource, SourceFile, open_source
 
-# A transaction ends after this time, far below its time-out, or after this many records.
+# A transaction ends after this time, far below its time-out.
 _TRANSACTION_S = 10.0
-_TRANSACTION_RECORDS = 100_000
 _TIMEOUT_MS = 120_000
+# Marks the metadata of a position.
+_KIND = "ottla publish"
+# The most seconds between two looks at the clock.
+_LOOKS_PER_S = 20
+_ROWS_AT_ONCE_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPace:
+    """The limits of a publish; None: no limit."""
+
+    records_per_s: float | None = None
+    bytes_per_s: float | None = None
+
+    def delay_s(self, records: int, size_bytes: int, elapsed_s: float) -> float:
+        """Return how long to wait after this many records and bytes in this time; 0 for no wait."""
+        due_s = 0.0
+        if self.records_per_s is not None:
+            due_s = records / self.records_per_s
+        if self.bytes_per_s is not None:
+            due_s = max(due_s, size_bytes / self.bytes_per_s)
+        return max(0.0, due_s - elapsed_s)
+
+    @property
+    def rows_at_once(self) -> int:
+        """Return how many rows may be sent between two looks at the clock."""
+        if self.bytes_per_s is not None:
+            return 1
+        if self.records_per_s is None:
+            return _ROWS_AT_ONCE_MAX
+        return max(1, min(_ROWS_AT_ONCE_MAX, int(self.records_per_s / _LOOKS_PER_S)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +86,22 @@ class PublishResult:
     rows_left: int | None = None
 
 
-def publish(
-    source: str,
-    topic: str,
-    *,
-    bootstrap: str = "localhost:9092",
-    fields: Fields | None = None,
-    name: str | None = None,
-    pace: PublishPace | None = None,
-    dry_run: bool = False,
-    store_options: Mapping[str, str] | None = None,
-    transaction_records: int = _TRANSACTION_RECORDS,
-    on_progress: Callable[[PublishProgress], None] = lambda _progress: None,
-    on_step: Callable[[str], None] = lambda _step: None,
-) -> PublishResult:
+class PublishOptions(SourceOptions, TableOptions, total=False):
+    """The options of `publish`."""
+
+    fields: Annotated[Fields | None, Option("The columns that make a record.")]
+    name: Annotated[str | None, Option("What this publish is known by when it goes on.")]
+    pace: Annotated[PublishPace, Option("The limits of its rate.", PublishPace())]
+    dry_run: Annotated[bool, Option("Return what is left to publish, and do nothing.")]
+    transaction_records: Annotated[int, Option("The most of a transaction.", 100_000)]
+    on_progress: Annotated[
+        Callable[[PublishProgress], None],
+        Option("Called after each transaction.", lambda _progress: None),
+    ]
+    on_step: Annotated[Callable[[str], None], Option("Called after each step.", lambda _step: None)]
+
+
+def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> PublishResult:
     """Publish `source`, a lake table or Parquet, CSV or JSON lines files, into `topic`.
 
     Rows keep their order within each partition; the key decides the partition as in Kafka's
@@ -80,30 +109,33 @@ def publish(
     one of source and topic), it goes on where the last one ended, also after it was killed: each
     row is in the topic once for readers with read_committed. Raises OttlaError.
     """
+    given = filled(PublishOptions, options)
     began_s = time.monotonic()
-    found = open_source(source, fields, store_options)
-    chosen = name or _name_of(source, topic)
+    brokers = brokers_of(given["bootstrap"], given["config"], given["client"])
+    config = brokers.access.client_config()
+    found = open_source(source, given["fields"], given["store_options"])
+    chosen = given["name"] or _name_of(source, topic)
     group = f"ottla-publish.{chosen}"
-    with RangeClient(bootstrap, client_id="ottla-publish") as client:
+    with RangeClient(brokers.bootstrap, client_id="ottla-publish", config=config) as client:
         # Check the topic first, so that a mistyped one is found before the id is taken over.
         client.topic(topic)
-    if dry_run:
-        return _plan(found, _position(bootstrap, group, topic), chosen)
+    if given["dry_run"]:
+        return _plan(found, _position(brokers, group, topic), chosen)
     with sync.Producer(
-        bootstrap,
+        brokers.bootstrap,
         client_id="ottla-publish",
         transactional_id=group,
         transaction_timeout_ms=_TIMEOUT_MS,
         compression_type="lz4",
         linger_ms=50,
         allow_auto_create_topics=False,
+        config=config,
     ) as producer:
         producer.init_transactions()
-        on_step("id taken over")
-        position = _position(bootstrap, group, topic)
-        on_step("position read")
-        run = _Run(producer, found, topic, group, pace or PublishPace(), transaction_records)
-        run.on_step, run.on_progress = on_step, on_progress
+        given["on_step"]("id taken over")
+        position = _position(brokers, group, topic)
+        given["on_step"]("position read")
+        run = _Run(producer, found, topic, group, given)
         run.go_on(position)
     return PublishResult(
         run.records,
@@ -112,6 +144,92 @@ def publish(
         len(found.files),
         time.monotonic() - began_s,
         chosen,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPosition:
+    """Says that all earlier files and `row` rows of `file` are published: `records` records.
+
+    It is a committed offset with metadata, of a group named like the publish, and is committed in
+    the transaction of the records before it.
+    """
+
+    file: SourceFile
+    row: int
+    records: int
+    before: str  # A digest of the paths of all files before it.
+
+
+def position_at(files: Sequence[SourceFile], place: int, row: int, records: int) -> PublishPosition:
+    """Return the position after `row` rows of the file at `place`."""
+    return PublishPosition(files[place], row, records, _digest(files[:place]))
+
+
+def as_offset(position: PublishPosition) -> OffsetAndMetadata:
+    """Return the position as a committed offset: the number of records so far."""
+    text = json.dumps(
+        {
+            "kind": _KIND,
+            "file": position.file.path,
+            "bytes": position.file.size_bytes,
+            "row": position.row,
+            "before": position.before,
+        }
+    )
+    return OffsetAndMetadata(position.records, text)
+
+
+def from_offset(offset: OffsetAndMetadata) -> PublishPosition:
+    """Parse a committed offset as a position. Raises OttlaError if it is none."""
+    try:
+        found = json.loads(offset.metadata)
+        if found["kind"] == _KIND:
+            file = SourceFile(found["file"], int(found["bytes"]))
+            return PublishPosition(file, int(found["row"]), offset.offset, found["before"])
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"the group of this publish has the offset {offset.offset} with the metadata "
+        f"{offset.metadata!r}, which no publish wrote; choose another --name",
+    )
+
+
+def start_of(position: PublishPosition | None, files: Sequence[SourceFile]) -> tuple[int, int]:
+    """Return the index of the file, and the row in it, to continue with.
+
+    Raises OttlaError if the files up to the position are not the published ones.
+    """
+    if position is None:
+        return 0, 0
+    paths = [file.path for file in files]
+    if position.file.path not in paths:
+        raise _changed(f"{position.file.path}, which it had come to, is not there any more")
+    place = paths.index(position.file.path)
+    if _digest(files[:place]) != position.before:
+        raise _changed(f"other files stand before {position.file.path} than it published")
+    if files[place].size_bytes != position.file.size_bytes:
+        raise _changed(
+            f"{position.file.path} has {files[place].size_bytes} bytes now, "
+            f"{position.file.size_bytes} before"
+        )
+    return place, position.row
+
+
+def _digest(files: Sequence[SourceFile]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.path}\n{file.size_bytes}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _changed(what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"the source has changed since the last publish: {what}. Nothing was published. Add files "
+        "behind the others only, in the order of their names; or publish under another --name, "
+        "which begins with the first row",
     )
 
 
@@ -124,22 +242,21 @@ class _Run:
         source: PublishSource,
         topic: str,
         group: str,
-        pace: PublishPace,
-        transaction_records: int,
+        given: PublishOptions,
     ) -> None:
         self._producer = producer
         self._source = source
         self._topic = topic
         self._group = group
-        self._pace = pace
-        self._most = transaction_records
-        self._stride = min(pace.rows_at_once, transaction_records)
+        self._pace = given["pace"]
+        self._most = given["transaction_records"]
+        self._on_step = given["on_step"]
+        self._on_progress = given["on_progress"]
+        self._stride = min(self._pace.rows_at_once, self._most)
         self._began_s = time.monotonic()
         self._begun_s = 0.0  # When the open transaction began; 0 without one.
         self._in_transaction = 0
         self.records = self.bytes = self.total = 0
-        self.on_step: Callable[[str], None] = lambda _step: None
-        self.on_progress: Callable[[PublishProgress], None] = lambda _progress: None
 
     def go_on(self, position: PublishPosition | None) -> None:
         """Publish everything after the position."""
@@ -186,25 +303,25 @@ class _Run:
 
     def _commit(self, place: int, row: int) -> None:
         self._producer.flush()
-        self.on_step("records sent")
+        self._on_step("records sent")
         position = position_at(self._source.files, place, row, self.total)
         self._producer.send_offsets(
             {TopicPartition(self._topic, 0): as_offset(position)}, self._group
         )
-        self.on_step("position added")
+        self._on_step("position added")
         self._producer.commit_transaction()
-        self.on_step("committed")
+        self._on_step("committed")
         self._begun_s, self._in_transaction = 0.0, 0
         files = self._source.files
-        self.on_progress(
+        self._on_progress(
             PublishProgress(
                 self.records, self.bytes, self.total, files[place].path, place, len(files)
             )
         )
 
 
-def _position(bootstrap: str, group: str, topic: str) -> PublishPosition | None:
-    with sync.Admin(bootstrap) as admin:
+def _position(brokers: Brokers, group: str, topic: str) -> PublishPosition | None:
+    with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
         found = admin.groups.offsets(group).get(TopicPartition(topic, 0))
     return None if found is None else from_offset(found)
 

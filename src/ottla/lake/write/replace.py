@@ -16,19 +16,16 @@ from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.options import ReplaceOptions
-from ottla.lake.job.runner import workers_of
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.source.boundaries import Limits, offsets_of
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
-from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import Steps
-from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.tables.table import committed_before
-from ottla.lake.write.commit import built_on, commit_plan, plan_load
-from ottla.lake.write.settings import settings_of
-from ottla.lake.write.swap import NothingDiffers, RangeSwap
+from ottla.lake.write.engine import opened
+from ottla.lake.write.load_plan import plan_load
+from ottla.lake.write.settings import ACCEPT_LOSS, settings_of
+from ottla.lake.write.swap import NothingDiffers, ranges_replaced
+from ottla.lake.write.topic_writer import TopicWriter
 from ottla.ledger.partition import PartitionLedger
 
 
@@ -52,57 +49,35 @@ def replace(
     `start` and `end` are boundaries as in `load`: times, or offsets such as "0:100,1:50", in which
     case only the named partitions are replaced. Offsets after the table's positions are left to
     loads. Raises OttlaError if the topic no longer holds all rows that the table has in the ranges,
-    unless `accept_loss` is set: then these rows are removed, and the manifest records their number.
+    unless the loss is accepted: then these rows are removed, and the manifest records their number.
 
     Options for decoding keys and values apply to later loads too; by default rows are decoded as in
     the table's last commit. The other options are those of `load`.
     """
     given = filled(ReplaceOptions, options)
-    watch, accept_loss = given["watch"], given["accept_loss"]
-    store_options = given["store_options"]
     began = time.monotonic()
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = settings_of(given)
-    bootstrap = settings.bootstrap
-    run = workers_of(given, watch)
-    steps = Steps(watch.on_step)
-
-    with as_storage_error(place_of(target, store_options)):
-        # Open an existing table, so that a mistyped target does not create one.
-        existing_table(target, store_options)
-        table = open_table(target, None, store_options, steps.reached)
-        with closing(connect(bootstrap)) as cluster:
-            described, before, digest = built_on(table, cluster, topic)
-            version = before.version if before else 0
-            history = [one for one in table.history() if one.version <= version]
-            wanted = _ranges(cluster, described, start_at, end_at, _loaded(history))
-        if not accept_loss:
-            _require_held(described, wanted)
+    with opened(target, given, must_exist=True) as engine:
+        writer = TopicWriter(engine, topic, settings, ranges_replaced)
+        with closing(connect(settings.bootstrap)) as cluster:
+            base = writer.base(cluster)
+            loaded = _loaded(engine.table.history(), base.version)
+            wanted = _ranges(cluster, base.described, start_at, end_at, loaded)
+        if not settings.takes_loss:
+            _require_held(base.described, wanted)
         starts = {partition: range_[0] for partition, range_ in wanted.items()}
         ends = {partition: range_[1] for partition, range_ in wanted.items()}
         limits = Limits(starts, ends, gone_below=ends, lost={})
-        plan = plan_load(bootstrap, described, before, digest, limits, kind="replacement")
-        steps.reached("planned")
-        swap = RangeSwap(
-            table,
-            history,
-            wanted,
-            run,
-            steps,
-            accept_loss=accept_loss,
-            on_step=steps.reached,
-        )
-
+        plan = plan_load(settings.bootstrap, base, limits, "replacement")
+        engine.steps.reached("planned")
         try:
-            manifest = commit_plan(
-                table, plan, settings, run, steps, watch.on_step, commit=swap.commit
-            )
+            manifest = writer.run_plan(plan)
         except NothingDiffers as found:
-            table.remove_orphans()
+            engine.table.remove_orphans()
             rows = found.rows
             return ReplacementResult(None, wanted, rows, rows, (), time.monotonic() - began)
-        with committed_before(table.store.url, manifest.version):
-            table.remove_orphans()
+        engine.remove_orphans_after(manifest)
     return ReplacementResult(
         manifest,
         wanted,
@@ -113,11 +88,12 @@ def replace(
     )
 
 
-def _loaded(history: Iterable[Manifest]) -> dict[int, tuple[int, int]]:
-    """Return the offset range of each partition that was loaded."""
+def _loaded(history: Iterable[Manifest], version: int) -> dict[int, tuple[int, int]]:
+    """Return the offset range of each partition that was loaded up to a version."""
     found: dict[int, tuple[int, int]] = {}
     for manifest in history:
-        for ledger in manifest.ledgers if manifest.kind == "load" else ():
+        is_load = manifest.kind == "load" and manifest.version <= version
+        for ledger in manifest.ledgers if is_load else ():
             first, _ = found.get(ledger.partition, (ledger.start, 0))
             found[ledger.partition] = (first, ledger.end)
     return found
@@ -188,5 +164,5 @@ def _require_held(described: TopicDescription, wanted: Mapping[int, tuple[int, i
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"the log of {described.topic}-{partition} starts at offset {log_start} by now, so "
                 f"that {start} to {min(end, log_start)} can't be read again; the table would lose "
-                "those rows. Start later, or accept it (--accept-loss, accept_loss=True)",
+                f"those rows. Start later, or accept it: {ACCEPT_LOSS}",
             )

@@ -19,11 +19,9 @@ from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.sorted_rows import RowSorter
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
-from ottla.lake.source.reader import read_range
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.settings import decode_of
-from ottla.lake.write.table_schema import LoadTyping, load_typing, sample_ranges
-from ottla.ledger.partition import RangeAccount
+from ottla.lake.write.table_schema import LoadTyping, load_typing, sample_ranges, sample_rows
 
 # How often columns are adapted to the records.
 _ROUNDS = 5
@@ -110,28 +108,18 @@ def _tried(
     news = []
     for wanted in ranges:
         sorter = RowSorter(sorting)
-        bad_times: dict[int, int] = {}
-        account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
-        with closing(connect(bootstrap)) as cluster:
-            for batch in read_range(
-                wanted,
-                cluster,
-                account,
-                skip_unreadable=True,
-                null_bad_timestamps=True,
-                bad_times=bad_times,
-            ):
-                rows = sorter.sort(batch, bad_times)
-                records += batch.num_rows
-                if not rows.dead.num_rows:
-                    continue
-                stages, errors = (column.to_pylist() for column in rows.reasons[:2])
-                offsets = rows.dead.column("offset").to_pylist()
-                for kind, offset in zip(zip(stages, errors, strict=True), offsets, strict=True):
-                    counts[kind] += 1
-                    places = examples.setdefault(kind, [])
-                    if len(places) < _EXAMPLES:
-                        places.append((wanted.partition, offset))
+        for batch, bad_times in sample_rows(wanted, bootstrap):
+            rows = sorter.sort(batch, bad_times)
+            records += batch.num_rows
+            if not rows.dead.num_rows:
+                continue
+            stages, errors = (column.to_pylist() for column in rows.reasons[:2])
+            offsets = rows.dead.column("offset").to_pylist()
+            for kind, offset in zip(zip(stages, errors, strict=True), offsets, strict=True):
+                counts[kind] += 1
+                places = examples.setdefault(kind, [])
+                if len(places) < _EXAMPLES:
+                    places.append((wanted.partition, offset))
         news += [(wanted.partition, new, offset) for new, offset in sorter.news.values()]
     refused = tuple(
         RefusedKind(stage, error, count, tuple(examples[stage, error]))

@@ -2,22 +2,56 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ottla.base.errors import WrongWords
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.job.options import DecodeOptions, RecordOptions, RowOptions
+from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from ottla.lake.model.decode_spec import Decode, decode_from, require_options
 from ottla.lake.model.event_times import EventSettings
+from ottla.lake.model.plan import SPLIT_BYTES
 from ottla.lake.rows.protobuf_values import schema_text
-from ottla.lake.source.access import brokers_of
-from ottla.lake.write.commit import LoadSettings
-from ottla.lake.write.file_sizes import FileSizes
+from ottla.lake.source.access import Bootstrap, brokers_of
 
+# How users accept a loss, in the words of errors.
+ACCEPT_LOSS = "--accept-loss (accept_loss=True)"
 _WORDS = (
     "value", "key", "columns", "key_columns", "schema_file", "key_schema_file", "message",
     "key_message", "registry", "on_bad_record",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """Target sizes of files and row groups. Raises OttlaError for a size that is not above 0."""
+
+    # Counted in bytes of the log; a data file has about the same size.
+    file_bytes: int = SPLIT_BYTES
+    row_group_rows: int = ROW_GROUP_ROWS
+    # Counted in bytes of Arrow's columns, before compression.
+    row_group_bytes: int = ROW_GROUP_BYTES
+
+    def __post_init__(self) -> None:
+        if min(self.file_bytes, self.row_group_rows, self.row_group_bytes) <= 0:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """How records are loaded, independent of the offsets."""
+
+    bootstrap: Bootstrap
+    skip_unreadable: bool = False
+    # Whether to go on, and record the number, if records are gone that the table should have.
+    takes_loss: bool = False
+    null_bad_timestamps: bool = False
+    # None: as in the table's last load.
+    decode: Decode | None = None
+    dead_timestamps: bool = False
+    events: EventSettings = field(default_factory=EventSettings)
+    sizes: FileSizes = field(default_factory=FileSizes)
 
 
 def settings_of(

@@ -1,38 +1,44 @@
 """Commits a replacement: removes the table's rows of some ranges, adds the rows that were read."""
 
 import time
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.task import Runner
-from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
-from ottla.lake.model.event_times import By
-from ottla.lake.model.layout import DEAD, layout_of
+from ottla.lake.job.rewrite_task import RewriteTask
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.row_hash import MODULUS
-from ottla.lake.tables.commit import Steps, removed_on_failure
-from ottla.lake.tables.file_check import check_bytes, require_files
-from ottla.lake.tables.table import LakeTable, LoadLost
-from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on
-from ottla.lake.write.counts import Columns, counting_now
-from ottla.lake.write.lost_race import lost_by_partition
-from ottla.lake.write.rewrite_task import RewriteTask, rewritten
-from ottla.lake.write.upkeep_commit import (
-    commit_on_newest,
+from ottla.lake.store.store import FileStore
+from ottla.lake.tables.file_check import check_bytes
+from ottla.lake.tables.table import LoadLost
+from ottla.lake.write.engine import Build
+from ottla.lake.write.load import rows_read
+from ottla.lake.write.load_plan import LoadPlan
+from ottla.lake.write.rewrite import (
+    Columns,
+    Rewrite,
     is_letters,
+    live_now,
     lost_to,
     lost_where_removed,
     require_live,
 )
+from ottla.lake.write.settings import ACCEPT_LOSS, LoadSettings
+from ottla.lake.write.topic_writer import TopicWriter
+from ottla.ledger.partition import PartitionLedger
 
 # How often files are looked up again because a compaction has taken some of them.
 _TRIES = 3
-# Offsets [start, end) by partition.
-Ranges = Mapping[int, tuple[int, int]]
+# Files are compared in order of their offsets, so that neighbours are read together.
+_REMEMBERED = 4
 
 
 class NothingDiffers(Exception):
@@ -43,88 +49,73 @@ class NothingDiffers(Exception):
         self.rows = rows
 
 
-class RangeSwap:
-    """One replacement of `ranges`. `run` runs the tasks that cut files at the ranges' ends."""
+def ranges_replaced(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) -> Manifest:
+    """Read the plan's ranges, and commit their rows in place of the table's.
+
+    Raises NothingDiffers; and LoadLost if others changed columns, or keep changing files of the
+    ranges.
+    """
+    assert plan.before is not None, "ranges that were loaded are in a commit"
+    swap = _RangeSwap(writer, plan, plan.before, settings)
+    plan, build = rows_read(writer, plan, settings)
+    read = build(plan.before, plan.digest)
+    writer.require_sound(read, plan)
+    for _ in range(_TRIES - 1):
+        with suppress(LoadLost):
+            return swap.commit(read)
+    return swap.commit(read)
+
+
+class _RangeSwap:
+    """One replacement of a plan's ranges. Refuses ranges with rows that it could not remove."""
 
     def __init__(
-        self,
-        table: LakeTable,
-        history: Sequence[Manifest],
-        ranges: Ranges,
-        run: Runner,
-        steps: Steps,
-        *,
-        accept_loss: bool,
-        on_step: Callable[[str], None],
+        self, writer: TopicWriter, plan: LoadPlan, before: Manifest, settings: LoadSettings
     ) -> None:
-        self._table = table
-        self._ranges = ranges
-        self._run = run
-        self._steps = steps
-        self._accept_loss = accept_loss
-        self._on_step = on_step
-        self._schema = history[-1].table_schema if history else None
-        events = history[-1].events if history else None
-        self._by: By = events.by if events else "none"
-        self._require_replaceable()
-
-    def commit(self, read: Manifest) -> Manifest:
-        """Commit the rows that were read, as `read` describes them.
-
-        Raises NothingDiffers; and LoadLost if others changed columns, or keep changing files of the
-        ranges.
-        """
-        for _ in range(_TRIES - 1):
-            with suppress(LoadLost):
-                return self._commit_once(read)
-        return self._commit_once(read)
-
-    def _commit_once(self, read: Manifest) -> Manifest:
-        table = self._table
-        counting = counting_now(table)
-        touched = list(filter(self._overlaps, (*counting.files, *counting.letters)))
-        cut = [file for file in touched if not self._is_inside(file)]
-        cut_id = uuid.uuid4().hex
-        with (
-            table.running.mark(cut_id),
-            removed_on_failure(table, read.version, cut_id, self._steps),
-        ):
-            self._on_step("files looked up")
-            rewrites = [one for file in cut for one in self._pieces(file, read.version, cut_id)]
-            with lost_where_removed(table, touched, "replacement"):
-                pieces = rewritten(rewrites, self._run)
-            removed = sorted(
-                filter(self._is_inside, [*touched, *pieces]),
-                key=lambda file: (file.partition, file.start),
-            )
-            if self._is_same(removed, read, counting.columns):
-                raise NothingDiffers(read.rows)
-            with lost_where_removed(table, touched, "replacement"):
-                lost = self._losses(removed, read)
-            if rewrites:
-                commit_on_newest(
-                    table, compaction_on(table, rewrites, pieces, cut_id, self._schema)
-                )
-                self._on_step("files cut")
-        # The steps that follow belong to the next commit.
-        self._steps.done.clear()
-        return commit_on_newest(table, self._replacement(read, removed, lost))
-
-    def _counting(self) -> list[DataFile]:
-        """Return the live files of rows and of dead letters."""
-        return [*self._table.live_files(), *live_letters(self._table.history())]
-
-    def _require_replaceable(self) -> None:
-        """Refuse ranges with rows that a commit of ours cannot remove."""
-        counting = counting_now(self._table)
-        for file in filter(self._overlaps, counting.files):
-            if file.path not in counting.readers_see:
+        self._writer = writer
+        self._table = writer.table
+        self._before = before
+        self._settings = settings
+        # Offsets [start, end) by partition.
+        self._ranges = {p: (at, plan.limits.ends[p]) for p, at in plan.limits.starts.items()}
+        live = live_now(self._table)
+        for file in filter(self._overlaps, live.files):
+            if file.path not in live.readers_see:
                 raise self._refused(f"another program has replaced {file.path}")
-            if not self._is_inside(file) and counting.columns[file.path] != self._schema:
+            if not self._is_inside(file) and live.columns[file.path] != before.table_schema:
                 raise self._refused(
                     f"{file.path} sticks out of the range (it has offsets {file.start} to "
                     f"{file.end}) and has older columns: replace all of it"
                 )
+
+    def commit(self, read: Manifest) -> Manifest:
+        """Cut files that stick out of the ranges, then commit the rows that `read` describes."""
+        writer, table = self._writer, self._table
+        live = live_now(table)
+        touched = list(filter(self._overlaps, (*live.files, *live.letters)))
+        cut = Rewrite(writer, self._before, "replacement")
+        with writer.writing(self._before.version + 1, cut.load_id):
+            writer.steps.reached("files looked up")
+            tasks = [
+                one
+                for file in touched
+                if not self._is_inside(file)
+                for one in self._pieces(cut, file, live.columns)
+            ]
+            with lost_where_removed(table, touched, "replacement"):
+                pieces = cut.written(tasks)
+            removed = sorted(
+                filter(self._is_inside, [*touched, *pieces]),
+                key=lambda file: (file.partition, file.start),
+            )
+            if self._is_same(removed, read, live.columns):
+                raise NothingDiffers(read.rows)
+            with lost_where_removed(table, touched, "replacement"):
+                lost = self._losses(removed, read)
+            if tasks:
+                writer.commit(cut.build(tasks, pieces))
+                writer.steps.reached("files cut")
+        return writer.commit(self._replacement(read, removed, lost))
 
     def _refused(self, why: str) -> OttlaError:
         return OttlaError(
@@ -140,42 +131,26 @@ class RangeSwap:
         start, end = self._ranges.get(file.partition, (0, 0))
         return start <= file.start and file.end <= end
 
-    def _pieces(self, file: DataFile, version: int, cut_id: str) -> list[RewriteTask]:
+    def _pieces(self, cut: Rewrite, file: DataFile, columns: Columns) -> list[RewriteTask]:
         """Cut a file where a range starts or ends in it."""
         range_ = self._ranges[file.partition]
         inner = {at for at in range_ if file.start < at < file.end}
-        return [
-            RewriteTask(
-                store=self._table.store,
-                path=self._stem(file, version, cut_id, start),
-                files=(file,),
-                start=start,
-                end=end,
-                layout=DEAD if is_letters(file) else layout_of(self._schema),
-                row_group_bytes=ROW_GROUP_BYTES,
-            )
-            for start, end in pairwise(sorted({file.start, *inner, file.end}))
-        ]
-
-    def _stem(self, file: DataFile, version: int, cut_id: str, start: int) -> str:
-        stem = self._table.file_stem(version, cut_id, file.partition, start)
-        if not is_letters(file):
-            return in_bucket(stem, self._by, file.event)
-        return stem.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
+        bounds = pairwise(sorted({file.start, *inner, file.end}))
+        return [cut.task((file,), start, end, columns) for start, end in bounds]
 
     def _losses(self, removed: Sequence[DataFile], read: Manifest) -> Mapping[int, int]:
         """Return how many offsets each partition loses. Raises OttlaError on unaccepted loss."""
         came = (*read.files, *read.dead_letters)
-        found = lost_by_partition(self._table.store, removed, came, read.ledgers)
-        if found and not self._accept_loss:
+        found = _lost_by_partition(self._table.store, removed, came, read.ledgers)
+        if found and not self._settings.takes_loss:
             lines = ", ".join(
                 f"{count} of {read.topic}-{partition}" for partition, count in sorted(found.items())
             )
             raise OttlaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"the table has rows that the topic does not hold any more: {lines}. Nothing was "
-                "committed. Replace a range without them, or accept that the table loses them "
-                "(--accept-loss, accept_loss=True)",
+                "committed. Replace a range without them, or accept that the table loses them: "
+                f"{ACCEPT_LOSS}",
             )
         return found
 
@@ -190,7 +165,7 @@ class RangeSwap:
 
         rows = [file for file in removed if not is_letters(file)]
         letters = filter(is_letters, removed)
-        columns = [columns_of.get(file.path, self._schema) for file in rows]
+        columns = [columns_of.get(file.path, self._before.table_schema) for file in rows]
         return (
             _sums(rows) == _sums(read.files)
             and _sums(letters) == _sums(read.dead_letters)
@@ -200,18 +175,19 @@ class RangeSwap:
 
     def _replacement(
         self, read: Manifest, removed: Sequence[DataFile], lost: Mapping[int, int]
-    ) -> Callable[[Manifest, str | None], Manifest]:
-        table = self._table
+    ) -> Build:
+        table, known = self._table, {file.path for file in removed}
 
-        def make(before: Manifest, digest: str | None) -> Manifest:
+        def build(before: Manifest | None, digest: str | None) -> Manifest:
+            assert before is not None, "an empty table has no ranges to replace"
             require_live(table, removed, "replacement")
-            known = {file.path for file in removed}
-            for file in filter(self._overlaps, self._counting()):
+            for file in filter(
+                self._overlaps, [*table.live_files(), *live_letters(table.history())]
+            ):
                 if file.path not in known:
                     raise lost_to(table, f"added {file.path} to the range", "replacement")
-            if before.table_schema != self._schema:
+            if before.table_schema != self._before.table_schema:
                 raise lost_to(table, "changed the table's columns", "replacement")
-            require_files(table.store, (*read.files, *read.dead_letters))
             return next_manifest(
                 before,
                 digest,
@@ -232,7 +208,7 @@ class RangeSwap:
                 removed_dead_letters=[file for file in removed if is_letters(file)],
             )
 
-        return make
+        return build
 
 
 def _sums(files: Iterable[DataFile]) -> dict[tuple[int, str], tuple[int, int]]:
@@ -243,3 +219,48 @@ def _sums(files: Iterable[DataFile]) -> dict[tuple[int, str], tuple[int, int]]:
         sums = (rows + file.rows, (hashed + int(file.hash, 16)) % MODULUS)
         found[file.partition, file.event] = sums
     return found
+
+
+def _lost_by_partition(
+    store: FileStore,
+    old: Sequence[DataFile],
+    new: Sequence[DataFile],
+    ledgers: Sequence[PartitionLedger],
+) -> Mapping[int, int]:
+    """Return how many offsets of each partition are in the `old` files and not in the `new` ones.
+
+    `ledgers` are those of the ranges that the new files were read from. No more can be lost than
+    the ledgers count as gone, and if nothing is gone, no file is read. If an old file cannot be
+    read, row counts are compared instead of offsets.
+    """
+    gone: dict[int, int] = {}
+    for ledger in ledgers:
+        count = ledger.compacted + ledger.deleted + ledger.unreadable + ledger.absent
+        gone[ledger.partition] = gone.get(ledger.partition, 0) + count
+    offsets = lru_cache(_REMEMBERED)(lambda path: _offsets(store, path))
+    found: dict[int, int] = {}
+    for file in sorted(old, key=lambda one: (one.partition, one.start)):
+        if not gone.get(file.partition):
+            continue
+        near = [offsets(one.path) for one in new if _overlap(one, file)]
+        there = np.concatenate(near) if near else np.empty(0, np.int64)
+        try:
+            lost = int(np.isin(_offsets(store, file.path), there, invert=True).sum())
+        except (OSError, pa.ArrowException):
+            inside = int(((there >= file.start) & (there < file.end)).sum())
+            beside = sum(one.rows for one in old if one is not file and _overlap(one, file))
+            lost = max(0, file.rows - max(0, inside - beside))
+        if lost:
+            more = found.get(file.partition, 0) + lost
+            found[file.partition] = min(more, gone[file.partition])
+    return found
+
+
+def _overlap(one: DataFile, other: DataFile) -> bool:
+    return one.partition == other.partition and one.start < other.end and other.start < one.end
+
+
+def _offsets(store: FileStore, path: str) -> Any:
+    with store.open(path) as content:
+        column = pq.read_table(content, columns=["offset"]).column("offset")
+    return column.to_numpy().astype(np.int64)

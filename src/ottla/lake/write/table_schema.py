@@ -6,11 +6,14 @@ If a declaration names no columns, they come from the schema of its format, or e
 the records to load. Fields that tasks find later are added in the same way, by `evolved`.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ottla.lake.job.held_values import require_holdable
+import pyarrow as pa
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.load_task import read_rows
 from ottla.lake.model.decode_spec import Column, Decode, Side, decode_from, options_of
 from ottla.lake.model.decode_spec import Format as DecodeFormat
 from ottla.lake.model.layout import TypedSchema, columns_for, table_schema, typed_schema
@@ -21,8 +24,6 @@ from ottla.lake.rows.decoder import fixed_reader
 from ottla.lake.rows.evolution import NewField, evolved, merged, reconciled, renamed
 from ottla.lake.rows.sorted_rows import RowSorter, RowSorting
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.reader import read_range
 from ottla.lake.tables.formats import Format
 from ottla.ledger.partition import RangeAccount
 
@@ -136,24 +137,20 @@ def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) 
     sorting = replace(typing.sorting, decode=replace(decode, on_bad_record="null"))
     sorter = RowSorter(sorting)
     for wanted in sample_ranges(ranges, decode.sample):
-        with closing(connect(bootstrap)) as cluster:
-            account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
-            bad_times: dict[int, int] = {}
-            for batch in read_range(
-                wanted,
-                cluster,
-                account,
-                skip_unreadable=True,
-                null_bad_timestamps=True,
-                bad_times=bad_times,
-            ):
-                sorter.sort(batch, bad_times)
+        for batch, bad_times in sample_rows(wanted, bootstrap):
+            sorter.sort(batch, bad_times)
     found, _ = evolved(
         typing.sorting.schema,
         [new for new, _ in sorter.news.values()],
         envelopes=_envelopes(decode),
     )
     return replace(typing, sorting=replace(typing.sorting, schema=replace(found, number=1)))
+
+
+def sample_rows(wanted: Range, bootstrap: Bootstrap) -> Iterator[tuple[Any, Mapping[int, int]]]:
+    """Yield the rows of a range as `read_rows` does, without what cannot be read."""
+    account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
+    return read_rows(wanted, bootstrap, account, skip_unreadable=True, null_bad_timestamps=True)
 
 
 def sample_ranges(ranges: Sequence[Range], count: int) -> list[Range]:
@@ -168,3 +165,46 @@ def sample_ranges(ranges: Sequence[Range], count: int) -> list[Range]:
 
 def _envelopes(decode: Decode) -> frozenset[Side]:
     return frozenset(side for side, how in decode.sides() if how.debezium and side == "value")
+
+
+def require_holdable(kind: str, columns: Any) -> None:
+    """Raise OttlaError INVALID_REQUEST that names the Arrow column that `kind` cannot hold.
+
+    Delta has no time of day, and ignores case in names within a struct. Iceberg has no time of day
+    in milliseconds, and names each field by its whole path with dots.
+    """
+    if kind == "parquet":
+        return
+    seen: dict[str | tuple[str, ...], str] = {}
+    for column in columns:
+        for path, found in _types_in((column.name,), column.type):
+            if pa.types.is_time32(found) or (kind == "delta" and pa.types.is_time64(found)):
+                unit = "ms" if pa.types.is_time32(found) else "us"
+                raise _not_held(kind, column.name, f"no type time({unit})")
+            name = ".".join(path)
+            key = name if kind == "iceberg" else tuple(part.lower() for part in path)
+            if key in seen:
+                raise _not_held(kind, column.name, f"a single field {name}, here of {seen[key]!r}")
+            seen[key] = column.name
+
+
+def _types_in(path: tuple[str, ...], kind: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield a type and all types within it, with their paths."""
+    yield path, kind
+    if pa.types.is_struct(kind):
+        for number in range(kind.num_fields):
+            field = kind.field(number)
+            yield from _types_in((*path, field.name), field.type)
+    elif pa.types.is_list(kind):
+        yield from _types_in((*path, "element"), kind.value_type)
+    elif pa.types.is_map(kind):
+        yield from _types_in((*path, "key"), kind.key_type)
+        yield from _types_in((*path, "value"), kind.item_type)
+
+
+def _not_held(kind: str, column: str, has: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"the column {column!r} has no place in a table of format {kind}, which has {has}: declare "
+        "it otherwise, or load into a table of format parquet",
+    )

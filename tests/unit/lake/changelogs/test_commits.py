@@ -21,8 +21,12 @@ from ottla.lake.model.manifest import (
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.write import changelog_checkpoints as checkpoints
-from ottla.lake.write.changelog_state import hidden_stem, read_state_of
+from ottla.lake.write.changelog_state import (
+    checkpoints,
+    hidden_stem,
+    read_state_of,
+    write_checkpoint,
+)
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake.tables import TOPIC, forge, manifest_path, rows
 
@@ -190,8 +194,8 @@ def test_a_checkpoint_of_another_table_decides_nothing(table: OwnTable) -> None:
         commit(table, at, at + 1)
     newest, digest = table.latest()
     wanted = read_state_of(table, newest, digest)
-    (found,) = checkpoints.newest_first(table.store)
+    (found,) = checkpoints(table.store)
     strange = replace(found.standing, digest="0" * 64)
-    checkpoints.write(table.store, replace(found, standing=strange, visible={}))
+    write_checkpoint(table.store, replace(found, standing=strange, visible={}))
     again = read_state_of(table, newest, digest)
     assert (again.visible, again.hidden) == (wanted.visible, wanted.hidden)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ottla.lake.model.manifest import DataFile, TableSchema
-from ottla.lake.write.file_groups import groups
+from ottla.lake.write.compact import groups
 
 
 def file(partition: int, start: int, end: int, size: int) -> DataFile:

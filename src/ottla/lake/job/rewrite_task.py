@@ -4,15 +4,14 @@ Runs on any executor. Each attempt writes a file with a name of its own, like ta
 """
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.output import ParquetOutput
-from ottla.lake.job.task import Runner
+from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.model.layout import FileLayout, in_columns, layout_of
 from ottla.lake.model.manifest import DataFile, TableSchema
 from ottla.lake.model.row_hash import MODULUS, hash_text
@@ -45,30 +44,22 @@ class RewriteTask:
         return 0
 
     def run(self) -> DataFile | None:
-        """Write the file; return None if it would have no rows. Raises OttlaError."""
-        return write_again(self, uuid.uuid4().hex[:12])
+        """Write the file; return None if it would have no rows.
 
-
-def write_again(wanted: RewriteTask, attempt: str) -> DataFile | None:
-    """Write the file, named after `attempt`; return None if it would have no rows.
-
-    Raises OttlaError, also if a file does not hold the rows in its manifest; then no file remains.
-    """
-    path = f"{wanted.path}-{attempt}.parquet"
-    output = ParquetOutput(
-        wanted.store, path, layout=wanted.layout, row_group_bytes=wanted.row_group_bytes
-    )
-    try:
-        for file in wanted.files:
-            _copy(wanted, file, output)
-        output.finish()
-    except BaseException:
-        output.discard()
-        raise
-    if output.rows == 0:
-        return None
-    first = wanted.files[0]
-    return output.as_file(first.partition, wanted.start, wanted.end, first.event)
+        Raises OttlaError, also if a file does not hold the rows in its manifest; then no file
+        remains.
+        """
+        path = f"{self.path}-{uuid.uuid4().hex[:12]}.parquet"
+        output = ParquetOutput(
+            self.store, path, layout=self.layout, row_group_bytes=self.row_group_bytes
+        )
+        with completed(output):
+            for file in self.files:
+                _copy(self, file, output)
+        if output.rows == 0:
+            return None
+        first = self.files[0]
+        return output.as_file(first.partition, self.start, self.end, first.event)
 
 
 def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
@@ -118,8 +109,3 @@ def _damaged(file: DataFile, what: str) -> OttlaError:
         f"the table, and `ottla lake replace --offsets {file.partition}:{file.start}-{file.end}` "
         "reads its rows from the topic again",
     )
-
-
-def rewritten(tasks: Sequence[RewriteTask], run: Runner) -> list[DataFile]:
-    """Run the tasks; return the files that they wrote."""
-    return [file for file in run(tasks) if file is not None]

@@ -1,0 +1,283 @@
+"""A writer of one topic into one table, which advances the table's positions once or many times."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import replace
+from functools import partial
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.options import WriterOptions
+from ottla.lake.job.task import TaskResult, explained_ledgers
+from ottla.lake.model.manifest import Kind, Manifest, next_manifest
+from ottla.lake.model.plan import Boundary, SizedRange, losses, require_no_loss
+from ottla.lake.source.boundaries import limits_of_load, require_boundaries
+from ottla.lake.source.cluster import Cluster, connect
+from ottla.lake.source.ledgers import commit_positions
+from ottla.lake.tables.commit import committed_before
+from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.write.dead_letters import send_letters
+from ottla.lake.write.engine import Engine, opened
+from ottla.lake.write.load_plan import Base, LoadPlan, built_on, plan_load
+from ottla.lake.write.settings import ACCEPT_LOSS, LoadSettings
+from ottla.lake.write.table_schema import LoadTyping, load_typing, require_holdable
+from ottla.ledger.partition import LedgerTotals, PartitionLedger
+
+# How often a writer tries its first commit while others commit.
+_TAKE_OVER_TRIES = 100
+# A writer looks for files of lost commits at its start, and then once in this many runs.
+_SWEEP_RUNS = 100
+_LOSS = (
+    f"Nothing was committed. Go on without them: {ACCEPT_LOSS} puts their number on record. "
+    "Retention waits for loads that commit to a group (--group), where the topic's "
+    "ottla.retention.hold.groups names it"
+)
+
+
+class TopicWriter(Engine):
+    """Writes a topic into a table, from the table's positions on, in one commit or in many.
+
+    A long-running writer takes the table over by a higher writer epoch. Of two such writers, the
+    one that started earlier notices this at its next commit, and stops.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        topic: str,
+        settings: LoadSettings,
+        reduce: "Reducer",
+        *,
+        group: str | None = None,
+        dead_letter_topic: str | None = None,
+        is_changelog: bool = False,
+    ) -> None:
+        """Make commits by `reduce`. `group` and `dead_letter_topic` are served after each."""
+        super().__init__(engine.table, engine.run, engine.steps)
+        self.topic = topic
+        self.settings = settings
+        self._reduce = reduce
+        self._group = group
+        self._dead_letter_topic = dead_letter_topic
+        self._kind: Kind = "changelog" if is_changelog else "load"
+        self._epoch: int | None = None
+        self._runs = 0
+
+    def base(self, cluster: Cluster, override: str | None = None) -> Base:
+        """Return the commit to build on. Raises OttlaError as `built_on`, and FencedWriter."""
+        is_changelog = self._kind == "changelog"
+        found = built_on(self.table, cluster, self.topic, override, is_changelog=is_changelog)
+        newest = found.before
+        if self._epoch is not None and newest is not None and newest.writer_epoch != self._epoch:
+            program = "`ottla lake follow`"
+            if is_changelog:
+                program = "long-running `ottla lake changelog`"
+            raise FencedWriter(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"a writer with epoch {newest.writer_epoch} has taken {self.table.store.url} over "
+                f"from this one, which has epoch {self._epoch} and stops: see that only one "
+                f"{program} is started for a table",
+            )
+        return found
+
+    def plan(self, cluster: Cluster, base: Base, start: Boundary, end: Boundary) -> LoadPlan:
+        """Plan from the table's positions to `end`; new partitions begin at `start`.
+
+        Raises OttlaError if a loss is known before reading and is not accepted.
+        """
+        settings = self.settings
+        limits = limits_of_load(cluster, base.described, start, end, base.positions)
+        if not settings.takes_loss:
+            require_no_loss(self.topic, limits.lost, _LOSS)
+        return plan_load(settings.bootstrap, base, limits, self._kind, settings.sizes)
+
+    def run_plan(
+        self,
+        plan: LoadPlan,
+        settings: LoadSettings | None = None,
+        reduce: "Reducer | None" = None,
+    ) -> Manifest:
+        """Run the plan's tasks and commit what they wrote. Return the new manifest.
+
+        Raises OttlaError (LoadLost if another load committed meanwhile). Then nothing is committed,
+        and the files that were written are removed.
+        """
+        with self.writing(plan.version, plan.load_id):
+            return (reduce or self._reduce)(self, plan, settings or self.settings)
+
+    def typing(
+        self, plan: LoadPlan, settings: LoadSettings, sized: Sequence[SizedRange]
+    ) -> LoadTyping | None:
+        """Return how records are decoded; None if the table has only raw columns."""
+        typing = load_typing(
+            settings.decode,
+            plan.before.table_schema if plan.before else None,
+            dead_timestamps=settings.dead_timestamps,
+            starts=plan.limits.starts,
+            ranges=[one.wanted for one in sized],
+            bootstrap=plan.bootstrap,
+        )
+        if typing is not None:
+            require_holdable(self.table.format, typing.sorting.schema.fields)
+        return typing
+
+    def outcome(
+        self,
+        plan: LoadPlan,
+        results: Sequence[TaskResult],
+        settings: LoadSettings,
+        typing: LoadTyping | None,
+    ) -> tuple[list[PartitionLedger], "partial[Manifest]"]:
+        """Gather what tasks have read: the ledger of each partition that moves, and the manifest.
+
+        The manifest lacks its files, and the commit to build on. Raises OttlaError for a loss that
+        is not accepted.
+        """
+        ledgers = explained_ledgers(results, plan.described, plan.bootstrap)
+        ledgers += _idle_ledgers(plan)
+        ledgers.sort(key=lambda one: one.partition)
+        found = losses(ledgers, plan.limits.gone_below)
+        if not settings.takes_loss:
+            require_no_loss(self.topic, found, _LOSS)
+        skipped = [one for result in results for one in result.skipped]
+        dead = [result.dead for result in results if result.dead]
+        build = partial(
+            next_manifest,
+            load_id=plan.load_id,
+            topic=plan.described.topic,
+            topic_id=plan.described.topic_id,
+            cluster_id=plan.described.cluster_id,
+            created_ms=time.time_ns() // 1_000_000,
+            ledgers=ledgers,
+            skipped=sorted(skipped, key=lambda one: (one.partition, one.start)),
+            accepted_loss={ledger.partition: count for ledger, count in found.items()},
+            kind=plan.kind,
+            overridden=plan.overridden,
+            table_schema=typing.table_schema() if typing else None,
+            schema_changes=typing.changes if typing else (),
+            dead_letters=sorted(dead, key=lambda file: (file.partition, file.start)),
+        )
+        return ledgers, build
+
+    def follow_up(
+        self, newest: Manifest | None, *, is_new: bool, letters: bool = True
+    ) -> tuple[str, ...]:
+        """Do what follows a commit, or what an earlier run has left undone.
+
+        `newest` is the table's newest commit; `is_new` says that this run made it. Returns the
+        names of files of lost commits, which were removed.
+        """
+        removed: list[str] = []
+        place = self.table.store.url
+        with committed_before(place, newest.version) if newest and is_new else nullcontext():
+            if self._group is not None and newest is not None:
+                commit_positions(self._group, newest, self.settings.bootstrap)
+            if self._runs % _SWEEP_RUNS == 0:
+                removed = self.table.remove_orphans()
+            self._runs += 1
+            if letters and newest is not None:
+                self.send_letters()
+        return tuple(removed)
+
+    def send_letters(self) -> None:
+        """Send the table's dead letters that are not in their topic yet, if there is one."""
+        if self._dead_letter_topic is not None:
+            send_letters(self.table, self._dead_letter_topic, self.settings.bootstrap)
+
+    def take_over(
+        self, start: Boundary, settings: LoadSettings, override: str | None = None
+    ) -> None:
+        """Fence writers that started earlier, and give every partition a position.
+
+        Partitions without a position get the one that `start` means. Raises OttlaError if other
+        writers keep committing, or for problems of the table, as `built_on`.
+        """
+        for _ in range(_TAKE_OVER_TRIES):
+            with suppress(LoadLost, FencedWriter), closing(connect(settings.bootstrap)) as cluster:
+                self._pin(cluster, start, settings, override)
+                self._raise_epoch(cluster)
+                return
+        raise OttlaError(
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+            f"other writers commit to {self.table.store.url} all the time: stop them first",
+        )
+
+    def _pin(
+        self, cluster: Cluster, start: Boundary, settings: LoadSettings, override: str | None
+    ) -> None:
+        """Commit a position for each partition that has none, without reading records."""
+        base = self.base(cluster, override)
+        earliest = Boundary("earliest")
+        limits = limits_of_load(cluster, base.described, start, earliest, base.positions)
+        # Partitions with a position are left alone; they may have lost records.
+        limits = replace(limits, ends=limits.starts, lost={})
+        plan = plan_load(settings.bootstrap, base, limits, self._kind)
+        if not plan.is_empty:
+            self.follow_up(self.run_plan(plan, settings), is_new=True)
+
+    def _raise_epoch(self, cluster: Cluster) -> None:
+        base = self.base(cluster)
+        manifest = next_manifest(
+            base.before,
+            base.digest,
+            load_id=uuid.uuid4().hex,
+            topic=self.topic,
+            topic_id=base.described.topic_id,
+            cluster_id=base.described.cluster_id,
+            created_ms=time.time_ns() // 1_000_000,
+            files=(),
+            ledgers=(),
+            kind="epoch",
+        )
+        self.table.commit(manifest)
+        self._epoch = manifest.writer_epoch
+
+
+# Runs the tasks of a plan and commits their outcome.
+Reducer = Callable[[TopicWriter, LoadPlan, LoadSettings], Manifest]
+
+
+@contextmanager
+def opened_for(
+    topic: str,
+    target: str,
+    given: WriterOptions,
+    settings: LoadSettings,
+    reduce: Reducer,
+    boundaries: Sequence[Boundary],
+    *,
+    is_changelog: bool = False,
+    into_existing: bool = False,
+) -> Iterator[TopicWriter]:
+    """Open the table in `target`, or a new one, to write `topic` into it.
+
+    Topics and `boundaries` are checked first, so that a mistyped one creates no empty table.
+    """
+    letters = given["dead_letter_topic"]
+
+    def check() -> None:
+        with closing(connect(settings.bootstrap)) as cluster:
+            require_boundaries(cluster, cluster.describe(topic), *boundaries)
+            if letters is not None:
+                cluster.topic_id(letters)
+
+    with opened(
+        target, given, wanted=given["format"], into_existing=into_existing, check=check
+    ) as engine:
+        yield TopicWriter(
+            engine,
+            topic,
+            settings,
+            reduce,
+            group=given["group"],
+            dead_letter_topic=letters,
+            is_changelog=is_changelog,
+        )
+
+
+def _idle_ledgers(plan: LoadPlan) -> list[PartitionLedger]:
+    """Return ledgers without offsets for idle partitions, so that their positions are written."""
+    told = LedgerTotals(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
+    starts = plan.limits.starts
+    return [PartitionLedger(p, starts[p], starts[p], told=told) for p in plan.idle]
