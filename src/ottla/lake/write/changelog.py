@@ -23,7 +23,7 @@ from ottla.lake.model.chain import HIDDEN_FOLDER
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.source.cluster import connect
-from ottla.lake.tables.commit import committed_before
+from ottla.lake.tables.table import committed_before
 from ottla.lake.write.changelog_plan import (
     Changes,
     changes_applied,

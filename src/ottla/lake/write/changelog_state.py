@@ -26,8 +26,7 @@ from ottla.lake.rows.key_changes import as_of
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.data_files import load_stem
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.sound_chain import without_overridden
-from ottla.lake.tables.table import LakeTable, ManifestLink
+from ottla.lake.tables.table import LakeTable, ManifestLink, without_overridden
 
 _HIDDEN_FILES = f"{HIDDEN_FOLDER}/"
 _HIDDEN_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")

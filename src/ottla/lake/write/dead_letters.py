@@ -24,9 +24,8 @@ import pyarrow.parquet as pq
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
-from ottla.client import sync
+from ottla.client import OffsetAndMetadata, sync
 from ottla.client.admin import Admin
-from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.client.producer.producer import Producer
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest

@@ -21,12 +21,11 @@ from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import require_same_id
 from ottla.lake.source.cluster import connect
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.commit import committed_before
-from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.file_check import require_files
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost, committed_before
 from ottla.lake.write.load_plan import LoadPlan
 from ottla.lake.write.table_schema import LoadTyping, require_holdable
 from ottla.ledger.partition import PartitionLedger

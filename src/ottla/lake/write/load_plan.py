@@ -12,8 +12,7 @@ from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
 from ottla.lake.source.cluster import Cluster, TopicDescription
 from ottla.lake.source.ledgers import loss_explained
-from ottla.lake.tables.sound_chain import foundation, on_record
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.table import LakeTable, foundation, on_record
 from ottla.lake.write.settings import FileSizes
 
 # The most offsets of one task; tasks are split further by bytes.

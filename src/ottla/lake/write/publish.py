@@ -16,12 +16,12 @@ from typing import Annotated, Unpack
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import OffsetAndMetadata, sync
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake.job.options import SourceOptions, TableOptions
 from ottla.lake.model.option import Option, filled
 from ottla.lake.rows.publish_row import Row
 from ottla.lake.source.access import Brokers, brokers_of
-from ottla.lake.store.opening import folder_of
+from ottla.lake.store.targets import folder_of
 from ottla.lake.write.publish_source import Fields, PublishSource, SourceFile, open_source
 
 # A transaction ends after this time, far below its time-out.

@@ -15,8 +15,7 @@ from ottla.lake.model.plan import Boundary, SizedRange, losses, require_no_loss
 from ottla.lake.source.boundaries import limits_of_load, require_boundaries
 from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.source.ledgers import commit_positions
-from ottla.lake.tables.commit import committed_before
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import FencedWriter, LoadLost, committed_before
 from ottla.lake.write.dead_letters import send_letters
 from ottla.lake.write.engine import Engine, opened
 from ottla.lake.write.load_plan import Base, LoadPlan, built_on, plan_load
