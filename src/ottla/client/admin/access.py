@@ -44,13 +44,11 @@ class AccessRules:
         """Return the ACLs that match a filter; without a filter, all. Raises OttlaError."""
         request = DescribeAclsRequest(**_fields(wanted))
 
-        async def ask() -> list[Acl]:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(broker_id, request, DescribeAclsResponse)
+        def read(answer: DescribeAclsResponse) -> list[Acl]:
             check(answer.error_code, "describe ACLs", answer.error_message)
             return [_acl(_pattern(one), acl) for one in answer.resources for acl in one.acls]
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_controller(request, DescribeAclsResponse, read)
 
     async def create(self, acls: Iterable[Acl]) -> None:
         """Add ACLs; existing ones are left unchanged.
@@ -70,28 +68,24 @@ class AccessRules:
             for acl in acls
         ]
 
-        async def ask() -> None:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                broker_id, CreateAclsRequest(creations=creations), CreateAclsResponse
-            )
+        def read(answer: CreateAclsResponse) -> None:
             for result in answer.results:
                 check(result.error_code, "add an ACL", result.error_message)
 
-        await self._calls.retried(ask)
+        await self._calls.ask_controller(
+            CreateAclsRequest(creations=creations), CreateAclsResponse, read
+        )
 
     async def delete(self, wanted: AclFilter) -> list[Acl]:
         """Delete the ACLs that match a filter, and return them. Raises OttlaError."""
         request = DeleteAclsRequest(filters=[DeleteAclsFilter(**_fields(wanted))])
 
-        async def ask() -> list[Acl]:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(broker_id, request, DeleteAclsResponse)
+        def read(answer: DeleteAclsResponse) -> list[Acl]:
             (result,) = answer.filter_results
             check(result.error_code, "delete ACLs", result.error_message)
             return [_acl(_pattern(acl), acl) for acl in result.matching_acls]
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_controller(request, DeleteAclsResponse, read)
 
 
 def _fields(wanted: AclFilter) -> dict[str, Any]:
@@ -136,11 +130,7 @@ class Quotas:
     async def all(self) -> dict[QuotaEntity, Limits]:
         """Return all quotas that are set: limits by Kafka's key, per entity. Raises OttlaError."""
 
-        async def ask() -> dict[QuotaEntity, Limits]:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                broker_id, DescribeClientQuotasRequest(), DescribeClientQuotasResponse
-            )
+        def read(answer: DescribeClientQuotasResponse) -> dict[QuotaEntity, Limits]:
             check(answer.error_code, "describe quotas", answer.error_message)
             return {
                 parse_entity([(part.entity_type, part.entity_name) for part in entry.entity]): {
@@ -149,7 +139,9 @@ class Quotas:
                 for entry in answer.entries or ()
             }
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_controller(
+            DescribeClientQuotasRequest(), DescribeClientQuotasResponse, read
+        )
 
     async def alter(
         self,
@@ -179,10 +171,8 @@ class Quotas:
             validate_only=validate_only,
         )
 
-        async def alter() -> None:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(broker_id, request, AlterClientQuotasResponse)
+        def read(answer: AlterClientQuotasResponse) -> None:
             for entry in answer.entries:
                 check(entry.error_code, f"alter the quotas of {entity}", entry.error_message)
 
-        await self._calls.retried(alter)
+        await self._calls.ask_controller(request, AlterClientQuotasResponse, read)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -10,7 +11,6 @@ from ottla.client.common.errors import (
     ConnectionFailed,
     RequestTimedOut,
     UnsupportedByBroker,
-    check,
     refused,
 )
 from ottla.client.connection.cluster import Cluster
@@ -20,6 +20,8 @@ from ottla.wire.notation import Message
 
 Result = TypeVar("Result")
 Response = TypeVar("Response")
+# A dataclass.
+Value = TypeVar("Value", bound=Any)
 
 # Temporary errors, which a retry may solve. Errors that need a change by the user are not listed.
 _PASSING = MOVED | {
@@ -29,6 +31,13 @@ _PASSING = MOVED | {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
 }
+
+
+def filled(kind: type[Value], answer: object, **others: object) -> Value:
+    """Return a value of the dataclass `kind`: `others`, and the same-named fields of `answer`."""
+    same = {field.name for field in fields(kind)} - others.keys()
+    value: Value = kind(**{name: getattr(answer, name) for name in same}, **others)
+    return value
 
 
 class Calls:
@@ -62,6 +71,38 @@ class Calls:
                 # If the failure persists, the next attempt raises it.
                 continue
 
+    async def ask_controller(
+        self,
+        request: Message,
+        response_type: type[Response],
+        read: Callable[[Response], Result],
+    ) -> Result:
+        """Ask the controller, and return what `read` makes of its answer.
+
+        Asks again as `retried` does, also after errors that `read` raises.
+        """
+
+        async def ask() -> Result:
+            broker_id = await self.cluster.controller()
+            return read(await self.cluster.ask(broker_id, request, response_type))
+
+        return await self.retried(ask)
+
+    async def ask_coordinator(
+        self,
+        group_id: str,
+        request: Message,
+        response_type: type[Response],
+        read: Callable[[Response], Result],
+    ) -> Result:
+        """Ask the coordinator of a group, as `ask_controller` does the controller."""
+        coordinator = self.coordinator_of(group_id)
+
+        async def ask() -> Result:
+            return read(await coordinator.ask(request, response_type))
+
+        return await self.retried(ask)
+
     async def ask_ottla(
         self, broker_id: int, request: Message, response_type: type[Response], lacks: str
     ) -> Response:
@@ -76,6 +117,28 @@ class Calls:
             raise UnsupportedByBroker(
                 f"broker {broker_id} {lacks}: it is no Ottla, or an older one"
             ) from None
+
+    async def ask_leader_ottla(
+        self,
+        partition: TopicPartition,
+        request: Message,
+        response_type: type[Response],
+        read: Callable[[Response], Result],
+        lacks: str,
+    ) -> Result:
+        """Ask the leader of a partition as `ask_ottla`, and return what `read` makes of the answer.
+
+        Asks again as `retried` does, also after errors that `read` raises. Raises UnknownTopic,
+        BrokerRefused (LEADER_NOT_AVAILABLE).
+        """
+
+        async def ask() -> Result:
+            leader = (await self.cluster.partition(partition)).leader
+            if leader == NO_LEADER:
+                raise refused(ErrorCode.LEADER_NOT_AVAILABLE, f"ask the leader of {partition}")
+            return read(await self.ask_ottla(leader, request, response_type, lacks))
+
+        return await self.retried(ask)
 
     async def ask_each_ottla(
         self,
@@ -114,16 +177,6 @@ class Calls:
 
         answers = await asyncio.gather(*map(in_time, broker_ids))
         return [answer for answered in answers for answer in answered]
-
-    async def leader_of(self, partition: TopicPartition, what: str) -> int:
-        """Return the id of the leader; the error says with `what` why it was needed.
-
-        Raises UnknownTopic, BrokerRefused (LEADER_NOT_AVAILABLE).
-        """
-        leader = (await self.cluster.partition(partition)).leader
-        if leader == NO_LEADER:
-            check(ErrorCode.LEADER_NOT_AVAILABLE, what)
-        return leader
 
     def coordinator_of(self, group_id: str) -> Coordinator:
         """Return the coordinator of a group, remembered between calls."""

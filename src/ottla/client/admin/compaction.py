@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Literal
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.calls import Calls
+from ottla.client.admin.calls import Calls, filled
 from ottla.client.common.call_check import checks_calls, member
 from ottla.client.common.errors import check
 from ottla.wire.messages.log_cleaning import (
@@ -178,68 +178,33 @@ class Compaction:
 def _standing(
     name: TopicPartition, broker_id: int, answer: CompactLogResponse
 ) -> CompactionStanding:
-    return CompactionStanding(
-        name,
-        broker_id,
-        answer.log_start_offset,
-        answer.log_end_offset,
-        answer.first_dirty,
-        answer.end,
-        answer.bound,
-        answer.clean_bytes,
-        answer.dirty_bytes,
-        answer.ratio_min,
-        answer.is_overdue,
-        answer.is_enabled,
-        answer.is_running,
-        answer.wanted_end,
-        answer.pass_count,
-        _pass(answer.passes),
-        _pass(answer.estimates),
-        answer.failure,
+    return filled(
+        CompactionStanding,
+        answer,
+        name=name,
+        broker_id=broker_id,
+        last=_pass(answer.passes),
+        estimate=_pass(answer.estimates),
     )
 
 
 def _cleaner(broker_id: int, answer: DescribeCleanerResponse) -> CleanerStanding:
     last = answer.last[0] if answer.last else None
-    return CleanerStanding(
-        broker_id,
-        answer.threads,
-        answer.logs,
-        answer.running,
-        answer.due,
-        answer.due_bytes,
-        answer.pass_count,
-        answer.failure_count,
-        None if last is None else TopicPartition(last.topic, last.partition),
-        -1 if last is None else last.at_ms,
-        0 if last is None else last.elapsed_ms,
-        tuple(
-            FailedCleaning(
-                TopicPartition(log.topic, log.partition),
-                log.why,
-                log.attempts,
-                log.since_ms,
-                log.retry_at_ms,
-            )
+    return filled(
+        CleanerStanding,
+        answer,
+        broker_id=broker_id,
+        passes=answer.pass_count,
+        failures=answer.failure_count,
+        last=None if last is None else TopicPartition(last.topic, last.partition),
+        last_at_ms=-1 if last is None else last.at_ms,
+        last_elapsed_ms=0 if last is None else last.elapsed_ms,
+        failed=tuple(
+            filled(FailedCleaning, log, name=TopicPartition(log.topic, log.partition))
             for log in answer.failed
         ),
     )
 
 
-def _pass(told: Sequence[CompactionPass]) -> CleaningPass | None:
-    if not told:
-        return None
-    one = told[0]
-    return CleaningPass(
-        one.end,
-        one.keys,
-        one.records_read,
-        one.records_kept,
-        one.records_aborted,
-        one.tombstones_dropped,
-        one.bytes_read,
-        one.bytes_kept,
-        one.elapsed_ms,
-        one.at_ms,
-    )
+def _pass(passes: Sequence[CompactionPass]) -> CleaningPass | None:
+    return filled(CleaningPass, passes[0]) if passes else None

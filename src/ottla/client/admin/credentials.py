@@ -146,15 +146,11 @@ class Users:
                 await asyncio.sleep(_PAUSE_S)
 
     async def _alter(self, request: AlterUserScramCredentialsRequest, what: str) -> None:
-        async def ask() -> None:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                broker_id, request, AlterUserScramCredentialsResponse
-            )
+        def read(answer: AlterUserScramCredentialsResponse) -> None:
             for result in answer.results:
                 check(result.error_code, what, result.error_message)
 
-        await self._calls.retried(ask)
+        await self._calls.ask_controller(request, AlterUserScramCredentialsResponse, read)
 
 
 _LONGEST = -1
@@ -234,11 +230,7 @@ class Tokens:
             ]
         )
 
-        async def ask() -> list[TokenDescription]:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                broker_id, request, DescribeDelegationTokenResponse
-            )
+        def read(answer: DescribeDelegationTokenResponse) -> list[TokenDescription]:
             check(answer.error_code, "describe delegation tokens")
             found: list[TokenDescription] = []
             for one in answer.tokens:
@@ -260,7 +252,7 @@ class Tokens:
                 found.append(TokenDescription(token, bytes(one.hmac)))
             return found
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_controller(request, DescribeDelegationTokenResponse, read)
 
     async def find_one(self, token_id: str) -> TokenDescription:
         """Return the token with that id. Raises OttlaError."""
@@ -280,13 +272,11 @@ class Tokens:
         """
         request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
 
-        async def ask() -> int:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(broker_id, request, RenewDelegationTokenResponse)
+        def read(answer: RenewDelegationTokenResponse) -> int:
             check(answer.error_code, "renew a delegation token")
             return answer.expiry_timestamp_ms
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_controller(request, RenewDelegationTokenResponse, read)
 
     async def expire(self, hmac: bytes, period_ms: int = _LONGEST) -> int:
         """Expire a token after a period; a negative period removes it at once."""

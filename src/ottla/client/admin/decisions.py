@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.calls import Calls
+from ottla.client.admin.calls import Calls, filled
 from ottla.client.common.arguments import Names, name_list
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import (
@@ -78,18 +78,7 @@ class Decisions:
                     raise
                 silent[broker_id] = error
                 continue
-            records += [
-                DecisionRecord(
-                    told.at_ms,
-                    told.broker_id,
-                    told.kind,
-                    told.leader_epoch,
-                    told.cause,
-                    told.evidence,
-                    told.setting,
-                )
-                for told in answer.decisions
-            ]
+            records += [filled(DecisionRecord, one) for one in answer.decisions]
         records.sort(key=lambda record: (record.at_ms, record.leader_epoch))
         return Story(tuple(records), silent)
 
@@ -128,6 +117,6 @@ class Rebalances:
                 f"describe rebalances of group {group_id!r}",
                 answer.error_message,
             )
-            found += [(broker_id, told) for told in answer.rebalances]
+            found += [(broker_id, one) for one in answer.rebalances]
         found.sort(key=lambda each: (each[1].began_ms, each[1].epoch))
         return RebalanceStory(tuple(found), silent)

@@ -235,15 +235,14 @@ class Groups:
             entry.partitions.append(OffsetDeleteRequestPartition(partition_index=index))
         request = OffsetDeleteRequest(group_id=group_id, topics=list(topics.values()))
 
-        async def delete() -> None:
-            answer = await self._calls.coordinator_of(group_id).ask(request, OffsetDeleteResponse)
+        def read(answer: OffsetDeleteResponse) -> None:
             check(answer.error_code, f"delete offsets of group {group_id!r}")
             for topic in answer.topics:
                 for entry in topic.partitions:
                     what = f"delete the offset of {topic.name}-{entry.partition_index}"
                     check(entry.error_code, what)
 
-        await self._calls.retried(delete)
+        await self._calls.ask_coordinator(group_id, request, OffsetDeleteResponse, read)
 
     # Defined last, because its name hides the type `list`.
     async def list(self, states: Names = (), kinds: Names = ()) -> list[str]:
@@ -365,18 +364,14 @@ class ShareGroups:
             )
         request = AlterShareGroupOffsetsRequest(group_id=group_id, topics=list(topics.values()))
 
-        async def alter() -> None:
-            broker_id = await self._calls.cluster.coordinator(group_id)
-            answer = await self._calls.cluster.ask(
-                broker_id, request, AlterShareGroupOffsetsResponse
-            )
+        def read(answer: AlterShareGroupOffsetsResponse) -> None:
             check(answer.error_code, f"move share group {group_id!r}", answer.error_message)
             for topic in answer.responses:
                 for each in topic.partitions:
                     what = f"move share group {group_id!r} in {topic.topic_name}"
                     check(each.error_code, f"{what}-{each.partition_index}", each.error_message)
 
-        await self._calls.retried(alter)
+        await self._calls.ask_coordinator(group_id, request, AlterShareGroupOffsetsResponse, read)
 
     async def delete_positions(self, group_id: str, topics: Names) -> None:
         """Delete a group's state of topics, as if it had never read them; it must have no members.
@@ -390,17 +385,13 @@ class ShareGroups:
             ],
         )
 
-        async def delete() -> None:
-            broker_id = await self._calls.cluster.coordinator(group_id)
-            answer = await self._calls.cluster.ask(
-                broker_id, request, DeleteShareGroupOffsetsResponse
-            )
+        def read(answer: DeleteShareGroupOffsetsResponse) -> None:
             check(answer.error_code, f"move share group {group_id!r}", answer.error_message)
             for topic in answer.responses:
                 what = f"have share group {group_id!r} forget {topic.topic_name}"
                 check(topic.error_code, what, topic.error_message)
 
-        await self._calls.retried(delete)
+        await self._calls.ask_coordinator(group_id, request, DeleteShareGroupOffsetsResponse, read)
 
 
 def _known(number: int) -> int | None:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.base.ids import TopicPartition
-from ottla.client.admin.calls import Calls
+from ottla.base.ids import TopicPartition, by_topic
+from ottla.client.admin.calls import Calls, filled
 from ottla.client.common.arguments import Partitions, partition_list
 from ottla.client.common.call_check import checks_calls
 from ottla.client.common.errors import BrokerRefused, Needs, check, code_of
@@ -16,12 +16,6 @@ from ottla.client.consumer.offsets import (
     READ_UNCOMMITTED,
     OffsetAndTimestamp,
     list_offsets,
-)
-from ottla.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
 )
 from ottla.wire.messages.log_cleaning import (
     RetentionStandingRequest,
@@ -81,30 +75,6 @@ class RetentionStanding:
     readers: Mapping[str, int]
     held_bytes: int
     held_since_ms: int
-
-
-def standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
-    """Convert a leader's answer to a value."""
-    return RetentionStanding(
-        name,
-        answer.broker_id,
-        answer.log_start_offset,
-        answer.log_end_offset,
-        answer.size_bytes,
-        answer.bytes_per_second,
-        answer.cleanup_policy,
-        answer.retention_ms,
-        answer.retention_bytes,
-        answer.hold_max_bytes,
-        answer.hold_max_ms,
-        tuple(
-            TimeLeft(one.offset, None if one.left_ms < 0 else one.left_ms, one.setting)
-            for one in answer.deadlines
-        ),
-        {one.group_id: one.committed for one in answer.readers},
-        answer.held_bytes,
-        answer.held_since_ms,
-    )
 
 
 # As the offset of `delete_records`: everything below the high watermark.
@@ -182,10 +152,10 @@ class Logs:
             live = await self._calls.brokers()
             wanted = live if broker_ids is None else broker_ids
             if patience_s is not None:
-                told = await self._calls.each_in_time(wanted, self._directories, patience_s)
+                answers = await self._calls.each_in_time(wanted, self._directories, patience_s)
             else:
-                told = [await self._directories(broker_id) for broker_id in wanted]
-            return [directory for directories in told for directory in directories]
+                answers = [await self._directories(broker_id) for broker_id in wanted]
+            return [directory for directories in answers for directory in directories]
 
         return await self._calls.retried(ask)
 
@@ -203,24 +173,11 @@ class Logs:
 
     async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
         """Return (last stable offset, high watermark): the ends for the isolation levels."""
-
-        async def ask() -> tuple[int, int]:
-            ends = []
-            for isolation in (READ_COMMITTED, READ_UNCOMMITTED):
-                (leader,) = await self._calls.by_leader([partition])
-                wanted = ListOffsetsPartition(partition_index=partition.partition, timestamp=LATEST)
-                request = ListOffsetsRequest(
-                    replica_id=-1,
-                    isolation_level=isolation,
-                    topics=[ListOffsetsTopic(name=partition.topic, partitions=[wanted])],
-                )
-                answer = await self._calls.cluster.ask(leader, request, ListOffsetsResponse)
-                (told,) = answer.topics[0].partitions
-                check(told.error_code, f"find the end of {partition}")
-                ends.append(told.offset)
-            return ends[0], ends[1]
-
-        return await self._calls.retried(ask)
+        ends = [
+            (await list_offsets(self._calls.cluster, {partition: LATEST}, level))[partition].offset
+            for level in (READ_COMMITTED, READ_UNCOMMITTED)
+        ]
+        return ends[0], ends[1]
 
     async def delete_records(
         self, before: Mapping[TopicPartition, int]
@@ -234,21 +191,25 @@ class Logs:
 
         async def delete() -> None:
             for leader, partitions in (await self._calls.by_leader(before)).items():
-                topics: dict[str, DeleteRecordsTopic] = {}
-                for topic, index in partitions:
-                    topics.setdefault(topic, DeleteRecordsTopic(name=topic)).partitions.append(
-                        DeleteRecordsPartition(
-                            partition_index=index, offset=before[TopicPartition(topic, index)]
-                        )
+                topics = [
+                    DeleteRecordsTopic(
+                        name=topic,
+                        partitions=[
+                            DeleteRecordsPartition(
+                                partition_index=index, offset=before[TopicPartition(topic, index)]
+                            )
+                            for index in indexes
+                        ],
                     )
+                    for topic, indexes in by_topic(partitions).items()
+                ]
                 request = DeleteRecordsRequest(
-                    topics=list(topics.values()),
-                    timeout_ms=self._calls.cluster.options.request_timeout_ms,
+                    topics=topics, timeout_ms=self._calls.cluster.options.request_timeout_ms
                 )
                 answer = await self._calls.cluster.ask(leader, request, DeleteRecordsResponse)
-                for told in answer.topics:
-                    for entry in told.partitions:
-                        partition = TopicPartition(told.name, entry.partition_index)
+                for result in answer.topics:
+                    for entry in result.partitions:
+                        partition = TopicPartition(result.name, entry.partition_index)
                         _check_deleted(partition, entry.error_code)
                         found[partition] = entry.low_watermark
 
@@ -264,15 +225,15 @@ class Logs:
 
         async def ask() -> None:
             for leader, led in (await self._calls.by_leader(wanted)).items():
-                topics: dict[str, TopicRequest] = {}
-                for topic, index in led:
-                    entry = topics.setdefault(topic, TopicRequest(name=topic))
-                    entry.partition_indexes.append(index)
-                request = DescribeProducersRequest(topics=list(topics.values()))
+                topics = [
+                    TopicRequest(name=topic, partition_indexes=indexes)
+                    for topic, indexes in by_topic(led).items()
+                ]
+                request = DescribeProducersRequest(topics=topics)
                 answer = await self._calls.cluster.ask(leader, request, DescribeProducersResponse)
-                for told in answer.topics:
-                    for part in told.partitions:
-                        partition = TopicPartition(told.name, part.partition_index)
+                for result in answer.topics:
+                    for part in result.partitions:
+                        partition = TopicPartition(result.name, part.partition_index)
                         what = f"describe the producers of {partition}"
                         check(part.error_code, what, part.error_message)
                         found[partition] = [
@@ -305,16 +266,13 @@ class Logs:
             end=_HIGH_WATERMARK if end is None else end,
         )
 
-        async def once() -> OffsetLedgerResponse:
-            what = f"account for {partition}"
-            leader = await self._calls.leader_of(partition, what)
-            answer = await self._calls.ask_ottla(
-                leader, request, OffsetLedgerResponse, "keeps no ledger of offsets"
-            )
-            check(answer.error_code, what, answer.error_message)
-            return answer
+        def read(answer: OffsetLedgerResponse) -> OffsetAccount:
+            check(answer.error_code, f"account for {partition}", answer.error_message)
+            return account_of(partition, answer)
 
-        return account_of(partition, await self._calls.retried(once))
+        return await self._calls.ask_leader_ottla(
+            partition, request, OffsetLedgerResponse, read, "keeps no ledger of offsets"
+        )
 
     async def retention(
         self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
@@ -330,16 +288,22 @@ class Logs:
             group_id=group_id,
         )
 
-        async def once() -> RetentionStandingResponse:
-            what = f"ask for the retention of {partition}"
-            leader = await self._calls.leader_of(partition, what)
-            answer = await self._calls.ask_ottla(
-                leader, request, RetentionStandingResponse, "does not describe its retention"
+        def read(answer: RetentionStandingResponse) -> RetentionStanding:
+            check(answer.error_code, f"ask for the retention of {partition}", answer.error_message)
+            return filled(
+                RetentionStanding,
+                answer,
+                name=partition,
+                times_left=tuple(
+                    TimeLeft(one.offset, None if one.left_ms < 0 else one.left_ms, one.setting)
+                    for one in answer.deadlines
+                ),
+                readers={one.group_id: one.committed for one in answer.readers},
             )
-            check(answer.error_code, what, answer.error_message)
-            return answer
 
-        return standing(partition, await self._calls.retried(once))
+        return await self._calls.ask_leader_ottla(
+            partition, request, RetentionStandingResponse, read, "does not describe its retention"
+        )
 
 
 def directories_in(answer: DescribeLogDirsResponse, broker_id: int) -> list[LogDirectory]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.topics import Topics
@@ -174,18 +174,17 @@ class Partitions:
         ELECTION_NOT_NEEDED: the wanted replica is the leader already. An UNCLEAN election may lose
         acknowledged records.
         """
-        topics: dict[str, TopicPartitions] = {}
-        for topic, index in () if partitions is None else partition_list(partitions):
-            topics.setdefault(topic, TopicPartitions(topic=topic)).partitions.append(index)
+        topics = [
+            TopicPartitions(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic(partition_list(partitions or ())).items()
+        ]
         request = ElectLeadersRequest(
             election_type=member(ElectionKind, kind),
-            topic_partitions=None if partitions is None else list(topics.values()),
+            topic_partitions=None if partitions is None else topics,
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
         )
 
-        async def elect() -> dict[TopicPartition, BrokerRefused | None]:
-            controller = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(controller, request, ElectLeadersResponse)
+        def read(answer: ElectLeadersResponse) -> dict[TopicPartition, BrokerRefused | None]:
             check(answer.error_code, "hold elections")
             found: dict[TopicPartition, BrokerRefused | None] = {}
             for topic in answer.replica_election_results:
@@ -200,7 +199,7 @@ class Partitions:
                     )
             return found
 
-        return await self._calls.retried(elect)
+        return await self._calls.ask_controller(request, ElectLeadersResponse, read)
 
     async def reassign(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None]
@@ -222,16 +221,14 @@ class Partitions:
             topics=list(topics.values()), timeout_ms=self._calls.cluster.options.request_timeout_ms
         )
 
-        async def begin() -> dict[TopicPartition, BrokerRefused | None]:
-            controller = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                controller, request, AlterPartitionReassignmentsResponse
-            )
+        def read(
+            answer: AlterPartitionReassignmentsResponse,
+        ) -> dict[TopicPartition, BrokerRefused | None]:
             check(answer.error_code, "move partitions", answer.error_message)
             found: dict[TopicPartition, BrokerRefused | None] = {}
-            for told in answer.responses:
-                for part in told.partitions:
-                    name = TopicPartition(told.name, part.partition_index)
+            for topic in answer.responses:
+                for part in topic.partitions:
+                    name = TopicPartition(topic.name, part.partition_index)
                     what = f"{'cancel the move of' if wanted.get(name) is None else 'move'} {name}"
                     found[name] = (
                         refused(part.error_code, what, part.error_message)
@@ -240,7 +237,7 @@ class Partitions:
                     )
             return found
 
-        return await self._calls.retried(begin)
+        return await self._calls.ask_controller(request, AlterPartitionReassignmentsResponse, read)
 
     async def reassignments(
         self, partitions: arguments.Partitions | None = None
@@ -249,20 +246,16 @@ class Partitions:
 
         Other partitions are left out.
         """
-        topics: dict[str, ListPartitionReassignmentsTopics] = {}
-        for topic, index in () if partitions is None else partition_list(partitions):
-            entry = topics.setdefault(topic, ListPartitionReassignmentsTopics(name=topic))
-            entry.partition_indexes.append(index)
+        topics = [
+            ListPartitionReassignmentsTopics(name=topic, partition_indexes=indexes)
+            for topic, indexes in by_topic(partition_list(partitions or ())).items()
+        ]
         request = ListPartitionReassignmentsRequest(
-            topics=None if partitions is None else list(topics.values()),
+            topics=None if partitions is None else topics,
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
         )
 
-        async def ask() -> dict[TopicPartition, Reassignment]:
-            controller = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                controller, request, ListPartitionReassignmentsResponse
-            )
+        def read(answer: ListPartitionReassignmentsResponse) -> dict[TopicPartition, Reassignment]:
             check(answer.error_code, "list the moves of partitions", answer.error_message)
             return {
                 TopicPartition(topic.name, part.partition_index): Reassignment(
@@ -272,7 +265,7 @@ class Partitions:
                 for part in topic.partitions
             }
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_controller(request, ListPartitionReassignmentsResponse, read)
 
     async def _eligible(self, views: list[TopicView]) -> _Eligible:
         """Return ELR and last known ELR; empty if the broker is too old to have them."""

@@ -66,13 +66,11 @@ class Topics:
             validate_only=validate_only,
         )
 
-        async def create() -> None:
-            controller = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(controller, request, CreateTopicsResponse)
+        def read(answer: CreateTopicsResponse) -> None:
             for topic in answer.topics:
                 check(topic.error_code, f"create topic {topic.name!r}", topic.error_message)
 
-        await self._calls.retried(create)
+        await self._calls.ask_controller(request, CreateTopicsResponse, read)
 
     async def create(
         self,
@@ -148,13 +146,11 @@ class Topics:
             validate_only=validate_only,
         )
 
-        async def grow() -> None:
-            controller = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(controller, request, CreatePartitionsResponse)
+        def read(answer: CreatePartitionsResponse) -> None:
             for result in answer.results:
                 check(result.error_code, f"grow topic {topic!r}", result.error_message)
 
-        await self._calls.retried(grow)
+        await self._calls.ask_controller(request, CreatePartitionsResponse, read)
 
     async def delete(self, names: Names) -> None:
         """Delete topics with all their records. Raises the first error."""

@@ -124,21 +124,21 @@ class Transactions:
                 answer = await self._calls.cluster.ask(
                     broker_id, request, DescribeTransactionsResponse
                 )
-                for told in answer.transaction_states:
-                    if code_of(told.error_code) in passing:
+                for one in answer.transaction_states:
+                    if code_of(one.error_code) in passing:
                         continue
-                    check(told.error_code, f"describe transactional id {told.transactional_id!r}")
-                    found[told.transactional_id] = TransactionDescription(
-                        told.transactional_id,
+                    check(one.error_code, f"describe transactional id {one.transactional_id!r}")
+                    found[one.transactional_id] = TransactionDescription(
+                        one.transactional_id,
                         broker_id,
-                        told.producer_id,
-                        told.producer_epoch,
-                        told.transaction_state,
-                        told.transaction_timeout_ms,
-                        told.transaction_start_time_ms,
+                        one.producer_id,
+                        one.producer_epoch,
+                        one.transaction_state,
+                        one.transaction_timeout_ms,
+                        one.transaction_start_time_ms,
                         tuple(
                             TopicPartition(topic.topic, index)
-                            for topic in told.topics
+                            for topic in one.topics
                             for index in topic.partitions
                         ),
                     )
@@ -212,12 +212,12 @@ class Transactions:
                 raise refused(
                     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, what, "`ottla txn list` shows all"
                 )
-            told = await self._calls.cluster.ask(
+            answer = await self._calls.cluster.ask(
                 found.coordinator_id, request, InitProducerIdResponse
             )
             # Not a failure: the abort is decided, only its markers are not written yet.
-            if told.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
-                check(told.error_code, what)
+            if answer.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                check(answer.error_code, what)
 
         await self._calls.retried(fence)
 

@@ -83,7 +83,7 @@ class Cluster:
         self._wanted: set[str] = set()
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at_s = float("-inf")
-        self._last_told_by: Address | None = None
+        self._metadata_source: Address | None = None
         self._first_contact = FirstContact(self.bootstrap, options.bootstrap_timeout_ms)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
@@ -158,11 +158,11 @@ class Cluster:
 
         That broker may be cut off from the others, and its metadata out of date.
         """
-        told_by = self._last_told_by
+        source = self._metadata_source
         for connection in self._connections.values():
-            if connection.is_open and connection.address != told_by:
+            if connection.is_open and connection.address != source:
                 return connection
-        known = [b.address for b in self.view.brokers.values() if b.address != told_by]
+        known = [b.address for b in self.view.brokers.values() if b.address != source]
         self.chance.shuffle(known)
         for address in known:
             try:
@@ -187,8 +187,8 @@ class Cluster:
         return await asyncio.shield(task)
 
     async def _open(self, address: Address) -> Connection:
-        told_by = self._last_told_by
-        advertised_by = None if address in self.bootstrap or told_by is None else str(told_by)
+        source = self._metadata_source
+        advertised_by = None if address in self.bootstrap or source is None else str(source)
         timeout_s = self._first_contact.limit_s(self.options.connect_timeout_ms / 1000)
         return await connect(
             address,
@@ -292,7 +292,7 @@ class Cluster:
             connection = await self._another_connection()
         answer = await self._answer_of(connection, self._metadata_request(asked), MetadataResponse)
         check(answer.error_code, "send its metadata")
-        self._last_told_by = connection.address
+        self._metadata_source = connection.address
         self.view = merged(self.view, answer, asked)
         self._refreshed_at_s = self._now_s()
 

@@ -225,7 +225,7 @@ class Coordinator:
             try:
                 version = await self.version(ApiKey.OFFSET_FETCH)
                 answer = await self.ask(self._fetch_request(wanted, version), OffsetFetchResponse)
-                return self._told(answer)
+                return self._committed_in(answer)
             except (ConnectionFailed, RequestTimedOut):
                 if self._now_s() >= deadline_s:
                     raise
@@ -258,7 +258,7 @@ class Coordinator:
         )
         return OffsetFetchRequest(groups=[group], require_stable=True)
 
-    def _told(self, answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
+    def _committed_in(self, answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
         # Both forms of the answer have the same fields inside the group.
         group: Any = answer.groups[0] if answer.groups else answer
         needed = [Needs("describe", "group", self.group_id)]

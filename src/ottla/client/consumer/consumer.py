@@ -307,7 +307,7 @@ class Consumer(OtherNames):
     async def _offsets(self, partitions: Partitions, which: int) -> dict[TopicPartition, int]:
         wanted = dict.fromkeys(partition_list(partitions), which)
         found = await list_offsets(self._connections, wanted, self._isolation_level)
-        return {partition: told.offset for partition, told in found.items()}
+        return {partition: one.offset for partition, one in found.items()}
 
     # -- reading
 

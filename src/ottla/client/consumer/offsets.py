@@ -146,15 +146,13 @@ def _take(
 ) -> ClientError | None:
     failure: ClientError | None = None
     for topic in answer.topics:
-        for told in topic.partitions:
-            partition = TopicPartition(topic.name, told.partition_index)
-            if not told.error_code:
-                found[partition] = OffsetAndTimestamp(
-                    told.offset, told.timestamp, told.leader_epoch
-                )
+        for one in topic.partitions:
+            partition = TopicPartition(topic.name, one.partition_index)
+            if not one.error_code:
+                found[partition] = OffsetAndTimestamp(one.offset, one.timestamp, one.leader_epoch)
                 continue
             needed = [Needs("describe", "topic", topic.name)]
-            failure = refused(told.error_code, f"list offsets of {partition}", None, needed)
-            if not code_of(told.error_code).retriable:
+            failure = refused(one.error_code, f"list offsets of {partition}", None, needed)
+            if not code_of(one.error_code).retriable:
                 raise failure
     return failure

@@ -64,10 +64,10 @@ async def ends_of_epochs(
     request = epochs_request(wanted)
     answer = await cluster.ask(leader, request, OffsetForLeaderEpochResponse)
     return {
-        TopicPartition(topic.topic, told.partition): EpochEnd(told.leader_epoch, told.end_offset)
+        TopicPartition(topic.topic, one.partition): EpochEnd(one.leader_epoch, one.end_offset)
         for topic in answer.topics
-        for told in topic.partitions
-        if not told.error_code
+        for one in topic.partitions
+        if not one.error_code
     }
 
 

@@ -288,7 +288,7 @@ class Sender:
         queue.is_known = True
         self._accumulator.release(batch)
         batch.delivery._complete(base_offset, timestamp_ms)
-        self._tell(batch)
+        self._report(batch)
 
     def _retry_or_fail(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, why: str
@@ -361,9 +361,9 @@ class Sender:
         batch.delivery._fail(error)
         if self._transactions is not None:
             self._transactions.fail(error)
-        self._tell(batch)
+        self._report(batch)
 
-    def _tell(self, batch: Batch) -> None:
+    def _report(self, batch: Batch) -> None:
         whole = batch.part_of
         if whole is None:
             self._on_delivery(batch.delivery)
@@ -375,7 +375,7 @@ class Sender:
         whole.parts_left -= 1
         if whole.parts_left == 0:
             first._settle_as_is()
-            self._tell(whole)
+            self._report(whole)
 
     def _start_term(self, queue: PartitionQueue) -> None:
         """Renumber the partition's waiting batches with the next producer epoch.
@@ -486,7 +486,7 @@ class Sender:
             if not batch.delivery.done():
                 self._accumulator.release(batch)
                 batch.delivery._fail(DeliveryFailed(code, why))
-                self._tell(batch)
+                self._report(batch)
 
     def drop_unsent(self, code: ErrorCode, why: str) -> None:
         """Fail all batches that are not in flight, because their transaction is being aborted."""

@@ -264,8 +264,8 @@ class TransportEndpoint(asyncio.Transport):
     def _lose(self, error: Exception | None) -> None:
         self.is_lost = True
         self._network.forget(self)
-        self._loop.call_soon(self._tell_lost, error, context=self.process.context)
+        self._loop.call_soon(self._report_loss, error, context=self.process.context)
 
-    def _tell_lost(self, error: Exception | None) -> None:
+    def _report_loss(self, error: Exception | None) -> None:
         if self._protocol is not None:
             self._protocol.connection_lost(error)

@@ -96,9 +96,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:  # noqa: BLE001  # Reported as asyncio does.
-                self._tell_of(handle, error)
+                self._report_error(handle, error)
 
-    def _tell_of(self, handle: asyncio.Handle, error: BaseException) -> None:
+    def _report_error(self, handle: asyncio.Handle, error: BaseException) -> None:
         message = f"Exception in callback {handle!r}"
         self.call_exception_handler({"message": message, "exception": error, "handle": handle})
 
