@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from ottla.base.ids import BrokerId
-from ottla.controller.change import Rules
-from ottla.controller.election import settle
+from ottla.controller.election import Rules, settle
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.in_sync import effective_min_isr
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.controller.change import Rules
-from ottla.controller.election import settle
+from ottla.controller.election import Rules, settle
 from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import AdvanceHighWatermark, LeaderEffect, ProposeIsr
 from ottla.replica.leader import Leader

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId
 from ottla.controller import election, reassignment
-from ottla.controller.change import Change, How, Rules
+from ottla.controller.election import Change, How, Rules
 from verify.walk.messages import WriteState
 from verify.walk.store import WalkStore
 

@@ -7,15 +7,53 @@ records to followers that it lost in the restart.
 `live` maps each broker that can lead to its broker epoch.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
-from ottla.controller.change import Change, How, Rules
+from ottla.base.ids import BrokerId, TopicPartition
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.in_sync import with_members, without_eligibility, without_members
+
+
+class How(StrEnum):
+    """How a leader was elected. Decision records contain these texts."""
+
+    IN_SYNC = "in sync"
+    ELIGIBLE = "eligible"
+    LAST_KNOWN = "last known eligible"
+    UNCLEAN = "unclean"
+    PREFERRED = "preferred"
+    SHUTDOWN = "controlled shutdown"
+    REASSIGNMENT = "reassignment"
+    NO_LEADER = "nobody can lead"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A topic's election settings: `min.insync.replicas`, `unclean.leader.election.enable`."""
+
+    min_isr: int
+    unclean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A new state, with the version of the state from which it was decided.
+
+    `after.version` is the version expected in the store; the writer sets the nonce.
+    `how` is None where the leader stays.
+    """
+
+    after: PartitionImage
+    how: How | None
+    # The event, the observed state, and the decisive setting, if there is one.
+    cause: str
+    evidence: str
+    setting: str | None = None
+
 
 Live = Mapping[BrokerId, int]
 
@@ -242,3 +280,70 @@ def _named(brokers: Collection[BrokerId]) -> str:
 
 def _list(brokers: Collection[BrokerId]) -> str:
     return ", ".join(map(str, brokers))
+
+
+def imbalance(partitions: Iterable[PartitionImage]) -> dict[BrokerId, float]:
+    """By preferred leader, the share of its partitions that others lead, from 0 to 1."""
+    owned: dict[BrokerId, int] = {}
+    away: dict[BrokerId, int] = {}
+    for partition in partitions:
+        preferred = partition.replicas[0]
+        owned[preferred] = owned.get(preferred, 0) + 1
+        if partition.leader != preferred:
+            away[preferred] = away.get(preferred, 0) + 1
+    return {broker: away.get(broker, 0) / count for broker, count in owned.items()}
+
+
+def to_return(
+    partitions: Mapping[TopicPartition, PartitionImage],
+    live: Mapping[BrokerId, int],
+    percentage: int,
+) -> list[TopicPartition]:
+    """Partitions whose preferred leader can lead, of brokers whose imbalance exceeds the limit.
+
+    `percentage` is `leader.imbalance.per.broker.percentage`.
+    """
+    shares = imbalance(partitions.values())
+    return [
+        name
+        for name, partition in partitions.items()
+        if partition.leader != partition.replicas[0]
+        and partition.replicas[0] in live
+        and partition.replicas[0] in partition.isr
+        and not partition.is_moving
+        and shares[partition.replicas[0]] * 100 > percentage
+    ]
+
+
+def move_away(
+    partition: PartitionImage, stopping: BrokerId, live: Live, rules: Rules, *, cause: str
+) -> Change | None:
+    """Remove a stopping broker from leadership and ISR.
+
+    None if it has neither, or no other can lead.
+
+    `live` is without the stopping brokers. Only a member of the ISR takes over: without one the
+    broker leads until it stops, and no record is lost.
+    """
+    others = [b for b in partition.replicas if b in partition.isr and b in live and b != stopping]
+    if stopping not in partition.isr or not others:
+        return None
+    alone = without_members(partition, (stopping,), rules.min_isr)
+    setting = "min.insync.replicas" if alone.elr else None
+    if partition.leader != stopping:
+        return Change(alone, None, cause, f"{stopping} stops and left the ISR", setting)
+    evidence = f"{others[0]} is the first live replica in the ISR beside {stopping}"
+    return Change(led(alone, others[0], live), How.SHUTDOWN, cause, evidence, setting)
+
+
+def without(live: Live, stopping: Collection[BrokerId]) -> Mapping[BrokerId, int]:
+    """Live brokers that can take over from the stopping ones."""
+    return {broker: epoch for broker, epoch in live.items() if broker not in stopping}
+
+
+def still_led(partition: PartitionImage, stopping: BrokerId) -> bool:
+    """Whether the stopping broker still leads a partition that has other replicas.
+
+    The answer to ControlledShutdown names these, so that the broker asks again or gives up.
+    """
+    return partition.leader == stopping and len(partition.replicas) > 1

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.controller.change import Change, How, Rules
-from ottla.controller.election import Live, led
+from ottla.controller.election import Change, How, Live, Rules, led
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.in_sync import without_members
 
@@ -25,11 +24,6 @@ def target(partition: PartitionImage) -> tuple[BrokerId, ...]:
 def origin(partition: PartitionImage) -> tuple[BrokerId, ...]:
     """The replicas before a reassignment; without one, the present replicas."""
     return tuple(broker for broker in partition.replicas if broker not in partition.adding)
-
-
-def is_moving(partition: PartitionImage) -> bool:
-    """Whether a reassignment is in progress."""
-    return bool(partition.adding or partition.removing)
 
 
 def begin(
@@ -74,7 +68,7 @@ def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | No
     None if there is none to complete.
     """
     goal = target(partition)
-    if not is_moving(partition) and goal == partition.replicas:
+    if not partition.is_moving and goal == partition.replicas:
         return None
     if any(broker not in partition.isr for broker in goal):
         return None
@@ -89,7 +83,7 @@ def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
 
     Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS), OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
-    if not is_moving(partition):
+    if not partition.is_moving:
         raise OttlaError(
             ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no move of this partition is under way"
         )

@@ -5,8 +5,10 @@ cause, the evidence, and the setting that was decisive. `Decisions` keeps the la
 partition, in memory only.
 """
 
+import logging
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ottla.base.ids import BrokerId, TopicPartition
@@ -79,3 +81,26 @@ class Decisions:
         """Drop the decisions about a topic that was deleted."""
         for partition in [p for p in self._held if p.topic == topic]:
             del self._held[partition]
+
+
+_log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Remembers decisions for `ottla why`, and logs them."""
+
+    def __init__(self, decisions: Decisions, now_ms: Callable[[], int]) -> None:
+        self._decisions = decisions
+        self._now_ms = now_ms
+
+    def record(self, decision: Decision) -> None:
+        """Remember a decision, and log it."""
+        # The cores use the monotonic clock; people and other brokers use the wall clock.
+        self._decisions.record(replace(decision, at_ms=self._now_ms()))
+        _log.info(
+            "%s: %s: %s (%s)",
+            decision.partition,
+            decision.kind.value,
+            decision.cause,
+            decision.evidence,
+        )

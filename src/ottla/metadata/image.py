@@ -74,6 +74,11 @@ class PartitionImage(NamedTuple):
     adding: tuple[BrokerId, ...] = ()
     removing: tuple[BrokerId, ...] = ()
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether a reassignment is in progress."""
+        return bool(self.adding or self.removing)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicImage:

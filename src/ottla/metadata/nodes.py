@@ -1,11 +1,13 @@
 """The contents of the store's nodes, as JSON in the form Kafka gave it in ZooKeeper."""
 
+import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicId
 from ottla.metadata.features import INITIAL
 from ottla.metadata.image import (
@@ -15,7 +17,31 @@ from ottla.metadata.image import (
     Endpoint,
     PartitionImage,
 )
-from ottla.metadata.json_node import broken, dump, load
+
+
+def dump(held: dict[str, Any]) -> bytes:
+    """Encode the data of a node."""
+    return json.dumps(held, separators=(",", ":")).encode()
+
+
+def load(path: str, data: bytes) -> dict[str, Any]:
+    """Decode the object in a node's data. Raises OttlaError if it is not a JSON object."""
+    try:
+        held = json.loads(data)
+    except ValueError as error:
+        raise broken(path, error) from error
+    if not isinstance(held, dict):
+        raise broken(path, TypeError("it is no object"))
+    return held
+
+
+def broken(path: str, error: Exception) -> OttlaError:
+    """The error for an invalid node, with the cause."""
+    return OttlaError(
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        f"the store's node {path} does not hold what it should ({error}); restore it from a "
+        "copy, or delete it if its content is not needed",
+    )
 
 
 def topic_id_text(topic_id: UUID) -> str:

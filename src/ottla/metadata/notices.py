@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.metadata.json_node import broken, dump, load
+from ottla.metadata.nodes import broken, dump, load
 
 
 def encode_controller(broker_id: BrokerId, now_ms: int) -> bytes:

@@ -40,3 +40,12 @@ class Registration:
         """A number unique in the cluster, greater than all before it from this broker."""
         self._counter += 1
         return self.broker_epoch << _COUNTER_BITS | self._counter
+
+
+class OwnRegistration:
+    """Holds the broker's `Registration`; `current` is replaced with each registration."""
+
+    __slots__ = ("current",)
+
+    def __init__(self, current: Registration) -> None:
+        self.current = current

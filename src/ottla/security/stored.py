@@ -6,7 +6,7 @@ An unreadable node must not open access to its resources: its pattern then denie
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
-from ottla.metadata.json_node import broken, dump, load
+from ottla.metadata.nodes import broken, dump, load
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import (
     EVERY_USER,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote_plus
 
 from ottla.base.errors import OttlaError
-from ottla.metadata.json_node import broken, dump, load
+from ottla.metadata.nodes import broken, dump, load
 from ottla.security.principal import Principal, parse_principal
 from ottla.security.tokens import DelegationToken
 

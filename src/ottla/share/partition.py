@@ -11,8 +11,17 @@ from collections import deque
 from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.share.deliveries import Acknowledged, Acquired, Dead, DeliveryLimits, Found, StateChanges
-from ottla.share.spans import add_to, merged, spans_of
+from ottla.share.deliveries import (
+    Acknowledged,
+    Acquired,
+    Dead,
+    DeliveryLimits,
+    Found,
+    StateChanges,
+    add_to,
+    merged,
+    spans_of,
+)
 from ottla.share.states import Acknowledge, DeliveryState, StateBatch
 from ottla.share.window import StateRun, Window
 

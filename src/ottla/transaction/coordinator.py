@@ -4,24 +4,69 @@ Commands decide: they return records to append, and answers and markers to send 
 committed. `apply` is the only thing that changes state, so replaying the partition rebuilds it.
 """
 
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction import add_partitions, end_txn, init_producer_id
-from ottla.transaction.list_filter import Filter
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import ProducerIdentity, Transaction
-from ottla.transaction.turn import (
+from ottla.transaction import end_txn, init_producer_id
+from ottla.transaction.transaction import (
+    LABELS,
+    NO_TIMESTAMP,
     Answered,
     Markers,
+    ProducerIdentity,
     Ticket,
+    Transaction,
     TransactionDecision,
     TransactionRecord,
     TransactionReply,
+    TransactionState,
     TransactionVerdict,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """Values of the broker's settings for transactions, with Kafka's defaults."""
+
+    max_timeout_ms: int = 900_000
+    # How long an unused id is kept.
+    id_expiration_ms: int = 7 * 24 * 60 * 60 * 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The filters; empty ones match everything. `duration_ms` -1: any duration."""
+
+    states: frozenset[TransactionState] = frozenset()
+    producer_ids: frozenset[int] = frozenset()
+    duration_ms: int = -1
+    # Whether the whole transactional id matches the requested pattern.
+    matches: Callable[[str], bool] | None = None
+
+    def passes(self, transactional_id: str, known: Transaction, timestamp_ms: int) -> bool:
+        """Whether a transactional id in that state matches."""
+        if self.states and known.state not in self.states:
+            return False
+        if self.producer_ids and known.producer_id not in self.producer_ids:
+            return False
+        if self.duration_ms >= 0 and not _has_lasted(known, timestamp_ms, self.duration_ms):
+            return False
+        return self.matches is None or self.matches(transactional_id)
+
+
+def _has_lasted(known: Transaction, timestamp_ms: int, duration_ms: int) -> bool:
+    if known.is_idle or known.start_timestamp_ms == NO_TIMESTAMP:
+        return False
+    return timestamp_ms - known.start_timestamp_ms > duration_ms
+
+
+def read_states(names: Sequence[str]) -> tuple[frozenset[TransactionState], list[str]]:
+    """The states of these names, and the unknown names."""
+    known = frozenset(LABELS[name] for name in names if name in LABELS)
+    return known, [name for name in names if name not in LABELS]
 
 
 class TransactionCoordinator:
@@ -80,7 +125,7 @@ class TransactionCoordinator:
     ) -> TransactionDecision:
         """Handle AddPartitionsToTxn. The result is Answered."""
         known = self.transactions.get(transactional_id)
-        verdict = add_partitions.add(known, identity, partitions, client_version, timestamp_ms)
+        verdict = end_txn.add(known, identity, partitions, client_version, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
 
     def verify(
@@ -91,7 +136,7 @@ class TransactionCoordinator:
         partitions: AbstractSet[TopicPartition],
     ) -> TransactionDecision:
         """Whether the partitions are in the transaction: an ErrorCode for each."""
-        found = add_partitions.verify(self.transactions.get(transactional_id), identity, partitions)
+        found = end_txn.verify(self.transactions.get(transactional_id), identity, partitions)
         if isinstance(found, TransactionVerdict):
             codes = dict.fromkeys(partitions, found.code)
             return TransactionDecision(replies=[TransactionReply(ticket, codes)], waits=found.waits)

@@ -6,15 +6,15 @@ from typing import NamedTuple
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ottla.transaction.end_txn import fence
-from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import (
     EPOCH_MAX,
     NO_IDENTITY,
     NO_TIMESTAMP,
     ProducerIdentity,
     Transaction,
+    TransactionState,
+    TransactionVerdict,
 )
-from ottla.transaction.turn import TransactionVerdict
 
 
 class ProducerIdWish(NamedTuple):

@@ -5,9 +5,7 @@ The key's version is 0. Values are written in version 1 (KIP-890), and read in 0
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition, by_topic
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import TransactionRecord
+from ottla.transaction.transaction import Transaction, TransactionRecord, TransactionState
 from ottla.wire.errors import WireError
 from ottla.wire.stored import (
     PartitionsSchema,

@@ -1,10 +1,43 @@
 """A transactional id as a value: its producer, and its transaction's partitions."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
 
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
-from ottla.transaction.state import IDLE, PREPARED, TransactionState
+from ottla.record.control import ControlType, EndTransactionMarker
+
+
+class TransactionState(IntEnum):
+    """Numbers are those in `__transaction_state`; `label` is the name in tools."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    # Kafka's step before an abort by the coordinator; here that abort is one step, so this is
+    # unused.
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def label(self) -> str:
+        return "".join(word.capitalize() for word in self.name.split("_"))
+
+
+# The outcome is decided but not yet written to all partitions.
+PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+# No transaction is in progress.
+IDLE = (
+    TransactionState.EMPTY,
+    TransactionState.COMPLETE_COMMIT,
+    TransactionState.COMPLETE_ABORT,
+)
+LABELS = {state.label: state for state in TransactionState}
+
 
 EPOCH_MAX = 2**15 - 1
 NO_TIMESTAMP = -1
@@ -71,3 +104,88 @@ class Transaction:
         if self.next_producer_id != NO_PRODUCER_ID:
             return ProducerIdentity(self.next_producer_id, 0)
         return self.identity
+
+
+class TransactionOutcome(NamedTuple):
+    """The end of a producer's transaction. `client_version` as in `transaction.Transaction`."""
+
+    producer_id: int
+    producer_epoch: int
+    is_commit: bool
+    coordinator_epoch: int
+    client_version: int
+
+    @property
+    def marker(self) -> EndTransactionMarker:
+        """The content of the control record that ends the transaction in a partition."""
+        kind = ControlType.COMMIT if self.is_commit else ControlType.ABORT
+        return EndTransactionMarker(kind, self.coordinator_epoch)
+
+    @property
+    def raises_epoch(self) -> bool:
+        """Whether the marker carries the next epoch, so that a late one ends nothing (KIP-890)."""
+        return self.client_version >= EPOCH_PER_TRANSACTION
+
+
+# A waiting request; opaque except to the shell.
+Ticket = object
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """The state of a transactional id, or its tombstone."""
+
+    transactional_id: str
+    transaction: Transaction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """An outcome to write to every partition of a transaction."""
+
+    transactional_id: str
+    identity: ProducerIdentity
+    is_commit: bool
+    partitions: frozenset[TopicPartition]
+    client_version: int
+    # The time of the decision: old clients keep their identity in their next transaction.
+    prepared_ms: int
+
+
+class Answered(NamedTuple):
+    """The answer to InitProducerId and EndTxn: an error, or the producer's next identity."""
+
+    code: ErrorCode
+    identity: ProducerIdentity = NO_IDENTITY
+
+
+class TransactionVerdict(NamedTuple):
+    """The decision about one transactional id: an answer, and a changed state to write."""
+
+    code: ErrorCode
+    to: Transaction | None = None
+    identity: ProducerIdentity = NO_IDENTITY
+    # Refused only because an outcome is still being written; those that wait for it may continue.
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionReply:
+    """The answer to the request of `ticket`; its type follows from the request."""
+
+    ticket: Ticket
+    message: Any
+
+
+@dataclass(slots=True)
+class TransactionDecision:
+    """Records to append and apply; answers and markers to send once they are committed.
+
+    `waits`: all of it must wait until the outcome of the previous transaction is written in all
+    partitions; the answers are for clients that do not wait.
+    """
+
+    records: list[TransactionRecord] = field(default_factory=list)
+    replies: list[TransactionReply] = field(default_factory=list)
+    markers: list[Markers] = field(default_factory=list)
+    waits: bool = False

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
-from ottla.broker.cluster.secret import agree_on_secret
+from ottla.broker.cluster.registration import agree_on_secret
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.wire.messages.between_brokers import BrokerHandshakeRequest, StopReplicaRequest
 from ottla.wire.messages.fetch import ReplicaState

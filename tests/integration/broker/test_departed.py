@@ -1,7 +1,7 @@
 """Laws of the brokers that are named for a while after they left."""
 
 from ottla.base.ids import BrokerId
-from ottla.broker.cluster.departed import Departed
+from ottla.broker.cluster.addresses import Departed
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest

@@ -12,7 +12,7 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.peers import PeerLimits, Peers
-from ottla.broker.cluster.secret import agree_on_secret
+from ottla.broker.cluster.registration import agree_on_secret
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.network.dialer import LoopDialer
 from ottla.security.sasl.client import SaslIdentity

@@ -7,7 +7,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.share.assignment_lookup import AssignmentLookup
+from ottla.broker.share.persister import AssignmentLookup
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.record.header import read_header
 from ottla.share.records import ShareKey

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.partitions.scrubber import Scrubber
+from ottla.broker.partitions.upkeep import Scrubber
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,

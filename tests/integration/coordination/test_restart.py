@@ -11,7 +11,7 @@ from rig.probe import free_port, wait_until_serving
 from rig.process import Process
 from rig.zookeeper import Ensemble
 
-from ottla.broker.cluster.session_note import SESSION_NOTE
+from ottla.broker.cluster.old_session import SESSION_NOTE
 
 # ZooKeeper's own example; no session of less than two of them is granted, and none ends before
 # the next one begins.

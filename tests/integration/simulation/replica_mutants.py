@@ -7,7 +7,7 @@ import pytest
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leader_shell import LeaderShell
-from ottla.broker.replication.pause_guard import PauseGuard
+from ottla.broker.replication.liveness import PauseGuard
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
 from ottla.replica.leader import NOT_FULL, Leader

@@ -14,8 +14,7 @@ from ottla.storage.producers.state import ProducerStates
 from ottla.storage.segment.segments import Segments
 from ottla.transaction import end_txn, init_producer_id
 from ottla.transaction.coordinator import TransactionCoordinator
-from ottla.transaction.outcome import TransactionOutcome
-from ottla.transaction.turn import TransactionDecision
+from ottla.transaction.transaction import TransactionDecision, TransactionOutcome
 
 
 def aborted_are_not_named(patch: pytest.MonkeyPatch) -> None:

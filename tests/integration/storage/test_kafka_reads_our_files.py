@@ -18,9 +18,7 @@ from ottla.storage.log import open_log as opening
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LogConfig
 from ottla.transaction.records import encode
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import TransactionRecord
+from ottla.transaction.transaction import Transaction, TransactionRecord, TransactionState
 
 JARS = Path(
     os.environ.get("OTTLA_KAFKA_JARS") or Path(__file__).resolve().parents[3] / ".rig" / "kafka"

@@ -14,7 +14,7 @@ def test_librdkafka_passes_records_on_exactly_once_while_brokers_and_copiers_die
     """With leaders, coordinators, the controller; a reader who looks on is told the same (P13).
 
     That the library does not wait for ever for a group's coordinator that died is due to
-    `ottla.broker.cluster.departed`.
+    `ottla.broker.cluster.addresses`.
     """
     # A copier that is stuck is what this looks for least: it is replaced before all time is gone.
     plan = Plan("librdkafka", records=2_000, kills=2, seed=3, stuck_s=45, lost_s=240)

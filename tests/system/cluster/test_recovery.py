@@ -3,7 +3,7 @@
 from random import Random
 
 from ottla.base.ids import TopicPartition
-from ottla.controller.change import How
+from ottla.controller.election import How
 from tests.integration.replication.scenes import play, values
 
 MIN_ISR = {"min.insync.replicas": "2"}

@@ -8,8 +8,7 @@ from verify.walk.stage import Stage
 from verify.walk.violation import Violation
 from verify.walk.world import SHIPPED, Build
 
-from ottla.controller.change import Rules
-from ottla.controller.election import elect_unclean
+from ottla.controller.election import Rules, elect_unclean
 from tests.integration.scenarios.divergence import (
     s1_crash_and_immediate_election,
     s3_three_copies_and_one_crash,

@@ -18,7 +18,7 @@ from ottla.broker.coordinating import Shard
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
-from ottla.broker.share.state_shard import ShareStateShard
+from ottla.broker.share.states import ShareStateShard
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.group.coordinator.flights import Flights
 from ottla.group.records import stored as group_records
@@ -49,14 +49,13 @@ from ottla.group.records.stored import (
     StoredMember,
 )
 from ottla.group.values.settings import GroupSettings
-from ottla.group.values.shares import AssignedSlot
-from ottla.group.values.topics import NO_TOPICS
+from ottla.group.values.topics import NO_TOPICS, AssignedSlot
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.share import records as share_records
+from ottla.share.coordinator import ShareStateSettings
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, UpdateRecord
-from ottla.share.settings import ShareStateSettings
 from ottla.share.states import DeliveryState, StateBatch
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.open_log import open_log
@@ -64,10 +63,8 @@ from ottla.storage.recovery.readable import Whole
 from ottla.storage.segment.config import LogConfig
 from ottla.testing.clock import ManualClock
 from ottla.transaction import records as transaction_records
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import TransactionRecord
+from ottla.transaction.coordinator import TransactionSettings
+from ottla.transaction.transaction import Transaction, TransactionRecord, TransactionState
 
 from .groups_world import ManualPurgatory
 

@@ -9,8 +9,12 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cluster.advertised import BrokerAddress, broker_address, broker_addresses
-from ottla.broker.cluster.endpoints import own_image
+from ottla.broker.cluster.addresses import (
+    BrokerAddress,
+    broker_address,
+    broker_addresses,
+    own_image,
+)
 from ottla.broker.cluster.registration import (
     agree_on_cluster_id,
     known_brokers,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import cast
 
-from ottla.broker.partitions.checkpoint_pace import CheckpointPace
+from ottla.broker.partitions.flush import CheckpointPace
 from ottla.storage.log.log import Log
 
 

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from ottla.broker.configs.changes import ConfigChanges, change_notice
-from ottla.broker.configs.reading_all import reading_all
+from ottla.broker.configs.changes import ConfigChanges, change_notice, reading_all
 from ottla.coordination.interface.store import Create
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths

@@ -8,7 +8,7 @@ import pytest
 from ottla.base.clock import SystemClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.registration import prepare
-from ottla.broker.configs.stored import change
+from ottla.broker.configs.changes import change
 from ottla.coordination.interface.store import Create, Delete
 from ottla.coordination.memory.faults import StoreFaults
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.controller.jobs import Jobs
-from ottla.broker.controller.store_writes import Deposed
+from ottla.broker.controller.store_access import Deposed
 from ottla.coordination.interface.store import SessionExpired, StoreUnavailable
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ottla.broker.controller.silence import Silence
+from ottla.broker.controller.reachability import Silence
 from ottla.metadata.image import BrokerImage
 from ottla.testing import run_virtual
 

@@ -11,12 +11,10 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.cluster.registration import prepare
 from ottla.broker.controller.context import Context
 from ottla.broker.controller.messages import ControllerMessages
-from ottla.broker.controller.reports import Reports
-from ottla.broker.controller.sender import BrokerSender
-from ottla.broker.controller.store_reads import read_states
-from ottla.broker.controller.store_writes import Deposed, Planned, write_changes
+from ottla.broker.controller.sender import BrokerSender, Reports
+from ottla.broker.controller.store_access import Deposed, Planned, read_states, write_changes
 from ottla.broker.topics.operations import creation
-from ottla.controller.change import Change, Rules
+from ottla.controller.election import Change, Rules
 from ottla.coordination.interface.store import Set, StoreUnavailable
 from ottla.coordination.memory.faults import StoreFaults
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree

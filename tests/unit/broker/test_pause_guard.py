@@ -1,6 +1,6 @@
 """R-12: a process that stood still listens before it judges others."""
 
-from ottla.broker.replication.pause_guard import INTERRUPTIONS_MAX, PauseGuard
+from ottla.broker.replication.liveness import INTERRUPTIONS_MAX, PauseGuard
 
 PAUSE_MS = 350
 LISTENING_MS = 100

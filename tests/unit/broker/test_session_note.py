@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from ottla.broker.cluster.session_note import SESSION_NOTE, NotedSession, SessionNote
+from ottla.broker.cluster.old_session import SESSION_NOTE, NotedSession, SessionNote
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 

@@ -7,13 +7,12 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
-from ottla.broker.share.state_shard import ShareStateShard
+from ottla.broker.share.states import ShareStateShard
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
 from ottla.record.reader import records
-from ottla.share.coordinator import KeyAnswer, Write
+from ottla.share.coordinator import KeyAnswer, ShareStateSettings, Write
 from ottla.share.records import ShareKey, ShareState
-from ottla.share.settings import ShareStateSettings
 from ottla.share.states import DeliveryState, StateBatch
 from ottla.testing.clock import ManualClock
 

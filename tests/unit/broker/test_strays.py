@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from ottla.base.ids import BrokerId, TopicId, TopicPartition
-from ottla.broker.partitions.strays import strays, warn_of_strays
+from ottla.broker.topics.part import strays, warn_of_strays
 from ottla.metadata.image import ClusterImage, PartitionImage, TopicImage
 
 PARTITION = PartitionImage(BrokerId(1), 0, (BrokerId(1),), (BrokerId(1),))

@@ -8,10 +8,9 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.testing.clock import ManualClock
+from ottla.transaction.coordinator import TransactionSettings
 from ottla.transaction.init_producer_id import ProducerIdWish
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import ProducerIdentity
+from ottla.transaction.transaction import ProducerIdentity, TransactionState
 
 from .groups_world import ManualPurgatory, MemoryPartition
 

@@ -3,9 +3,10 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.controller.change import How, Rules
 from ottla.controller.election import (
+    How,
     LogReach,
+    Rules,
     elect_unclean,
     found_cause,
     lose,

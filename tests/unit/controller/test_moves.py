@@ -4,11 +4,17 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.controller.change import How, Rules
 from ottla.controller.deletion import plan_deletion
-from ottla.controller.reassignment import begin, cancel, complete, is_moving
-from ottla.controller.rebalance import imbalance, to_return
-from ottla.controller.shutdown import move_away, still_led, without
+from ottla.controller.election import (
+    How,
+    Rules,
+    imbalance,
+    move_away,
+    still_led,
+    to_return,
+    without,
+)
+from ottla.controller.reassignment import begin, cancel, complete
 from ottla.metadata.image import NO_LEADER, PartitionImage, TopicImage
 
 TWO = Rules(min_isr=2)
@@ -36,14 +42,14 @@ def test_a_move_goes_through_adding_and_ends_with_the_new_replicas_in_sync():
 def test_a_new_order_is_a_move_that_is_over_at_once():
     """Nobody is waited for; the leader stays until a preferred election."""
     after = begin(partition(1, (1, 2, 3), (1, 2, 3)), [2, 1, 3], LIVE, TWO).after
-    assert (after.replicas, after.leader, is_moving(after)) == ((2, 1, 3), 1, False)
+    assert (after.replicas, after.leader, after.is_moving) == ((2, 1, 3), 1, False)
 
 
 def test_fewer_replicas_are_over_at_once():
     """All that remain are in sync already; it is one new term, not two."""
     after = begin(partition(1, (1, 2, 3), (1, 2, 3)), [2, 3], LIVE, TWO).after
     assert (after.replicas, after.leader, after.isr) == ((2, 3), 2, (2, 3))
-    assert (after.leader_epoch, is_moving(after)) == (6, False)
+    assert (after.leader_epoch, after.is_moving) == (6, False)
 
 
 def test_a_move_is_turned_to_another_goal():
@@ -59,7 +65,7 @@ def test_a_cancelled_move_is_as_if_it_had_not_begun():
     moving = partition(4, (4, 2, 3, 1), (1, 2, 4), adding=(4,), removing=(1,))
     after = cancel(moving, LIVE, TWO).after
     assert (after.replicas, after.isr, after.leader) == ((2, 3, 1), (1, 2), 2)
-    assert not is_moving(after)
+    assert not after.is_moving
     with pytest.raises(OttlaError) as raised:
         cancel(after, LIVE, TWO)
     assert raised.value.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS

@@ -11,8 +11,15 @@ from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.records.stored import decode, encode
 from ottla.group.values.settings import GroupSettings, Pace
-from ottla.group.values.shares import NOTHING, Share, by_topic, share_of
-from ottla.group.values.topics import Sight, TopicShape, sees_all
+from ottla.group.values.topics import (
+    NOTHING,
+    Share,
+    Sight,
+    TopicShape,
+    by_topic,
+    sees_all,
+    share_of,
+)
 from ottla.wire.messages.consumer_groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -8,7 +8,7 @@ from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.coordinator.flights import Flight, Flights
 from ottla.group.model.group import Group
 from ottla.group.model.turn import Call, GroupDecision, Moment
-from ottla.group.offsets.fetch import FetchedTopic
+from ottla.group.offsets.stored_offsets import FetchedTopic
 from ottla.group.records.stored import CommittedOffset, StoredGroup, decode, encode
 from ottla.group.values.settings import GroupSettings
 from ottla.wire.messages.classic_membership import (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.group.consumer.assignors import ASSIGNORS, Subscriber, by_range, uniform
-from ottla.group.values.shares import AssignedSlot, Share
+from ottla.group.values.topics import AssignedSlot, Share
 
 TOPICS = [UUID(int=number) for number in range(1, 5)]
 A, B = TOPICS[:2]

@@ -1,7 +1,7 @@
 """Laws of OffsetCommit and OffsetFetch."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.offsets.fetch import FetchedOffset, FetchedTopic
+from ottla.group.offsets.stored_offsets import FetchedOffset, FetchedTopic
 from tests.unit.group.driver import Driver
 
 

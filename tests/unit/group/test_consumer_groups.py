@@ -8,7 +8,7 @@ from ottla.base.ids import TopicPartition
 from ottla.group.model.consumer_group import ConsumerGroupState
 from ottla.group.model.turn import Call
 from ottla.group.records.stored import CommittedOffset, OffsetRecord
-from ottla.group.values.shares import NOTHING, AssignedSlot, Share
+from ottla.group.values.topics import NOTHING, AssignedSlot, Share
 from ottla.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World, settle
 

@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.group.model.turn import Call
 from ottla.group.offsets.commit import PartitionCheck
-from ottla.group.values.shares import Share
+from ottla.group.values.topics import Share
 from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -1,6 +1,6 @@
 """Patterns of consumer groups find what a member's client may see, and nothing else."""
 
-from ottla.group.values.shares import NOTHING
+from ottla.group.values.topics import NOTHING
 from tests.unit.group.consumer_driver import Cluster, Member, World, settle
 from tests.unit.group.test_consumer_groups import all_of
 

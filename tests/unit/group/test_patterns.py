@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.subscriptions import require_pattern
+from ottla.group.consumer.targets import require_pattern
 
 
 def test_a_pattern_takes_little_memory() -> None:

@@ -3,16 +3,15 @@
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.group.consumer.assignors import Subscriber
+from ottla.group.consumer.assignors import Subscriber, simple
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.records.share import TopicState
 from ottla.group.records.stored import decode, encode
-from ottla.group.share.assignor import simple
 from ottla.group.share.groups import Allowed
 from ottla.group.share.heartbeats import Heard
 from ottla.group.values.settings import GroupSettings, Pace
-from ottla.group.values.shares import AssignedSlot, Share, share_of
+from ottla.group.values.topics import AssignedSlot, Share, share_of
 from ottla.wire.messages.classic_membership import JoinGroupRequest
 from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest
 from tests.unit.group.consumer_driver import World

@@ -1,6 +1,6 @@
 """Where the replicas of new partitions are placed."""
 
-from ottla.metadata.placement import place
+from ottla.metadata.topic_plan import place
 
 
 def test_replicas_are_in_as_many_racks_as_there_are():

@@ -3,7 +3,13 @@
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.share.coordinator import KeyAnswer, ShareCoordinator, ShareDecision, Write
+from ottla.share.coordinator import (
+    KeyAnswer,
+    ShareCoordinator,
+    ShareDecision,
+    ShareStateSettings,
+    Write,
+)
 from ottla.share.records import (
     UNKNOWN,
     ShareKey,
@@ -13,7 +19,6 @@ from ottla.share.records import (
     decode,
     encode,
 )
-from ottla.share.settings import ShareStateSettings
 from ottla.share.states import DeliveryState, StateBatch
 
 KEY = ShareKey("g", UUID(int=7), 3)

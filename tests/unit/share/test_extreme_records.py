@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.share.coordinator import ShareCoordinator, Write
+from ottla.share.coordinator import ShareCoordinator, ShareStateSettings, Write
 from ottla.share.deliveries import Acknowledged, DeliveryLimits, Found
 from ottla.share.partition import SharePartition
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, UpdateRecord, decode, encode
-from ottla.share.settings import ShareStateSettings
 from ottla.share.states import DeliveryState, StateBatch
 
 KEY = ShareKey("g", UUID(int=7), 3)

@@ -2,14 +2,19 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction.coordinator import TransactionCoordinator
+from ottla.transaction.coordinator import TransactionCoordinator, TransactionSettings
 from ottla.transaction.end_txn import End
 from ottla.transaction.init_producer_id import ProducerIdWish
 from ottla.transaction.records import decode, encode
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import NO_IDENTITY, ProducerIdentity, Transaction
-from ottla.transaction.turn import Answered, Markers, TransactionDecision
+from ottla.transaction.transaction import (
+    NO_IDENTITY,
+    Answered,
+    Markers,
+    ProducerIdentity,
+    Transaction,
+    TransactionDecision,
+    TransactionState,
+)
 
 TIMESTAMP = 1_700_000_000_000
 TIMEOUT_MS = 60_000

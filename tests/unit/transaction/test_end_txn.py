@@ -4,10 +4,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction.list_filter import Filter, read_states
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import ProducerIdentity
+from ottla.transaction.coordinator import Filter, TransactionSettings, read_states
+from ottla.transaction.transaction import ProducerIdentity, TransactionState
 from tests.unit.transaction.driver import NEW, OLD, T0, T1, TIMEOUT_MS, TIMESTAMP, Driver
 
 NONE = ErrorCode.NONE

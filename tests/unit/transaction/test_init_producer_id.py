@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import EPOCH_MAX, ProducerIdentity
-from ottla.transaction.turn import TransactionRecord
+from ottla.transaction.coordinator import TransactionSettings
+from ottla.transaction.transaction import (
+    EPOCH_MAX,
+    ProducerIdentity,
+    TransactionRecord,
+    TransactionState,
+)
 from tests.unit.transaction.driver import NEW, OLD, T0, Driver
 
 

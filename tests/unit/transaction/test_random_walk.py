@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from ottla.storage.producers.state import ProducerStates
-from ottla.transaction import add_partitions, end_txn, init_producer_id
+from ottla.transaction import end_txn, init_producer_id
 from ottla.transaction.coordinator import TransactionCoordinator
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import TransactionDecision, TransactionVerdict
+from ottla.transaction.transaction import (
+    Transaction,
+    TransactionDecision,
+    TransactionState,
+    TransactionVerdict,
+)
 from tests.unit.transaction.world import BrokenLawError, World
 
 STEPS = 400
@@ -100,13 +103,13 @@ def _no_abort(patch: pytest.MonkeyPatch) -> None:
 
 def _joins_the_last(patch: pytest.MonkeyPatch) -> None:
     """A transaction is added to while the one before is being marked."""
-    right = add_partitions._check
+    right = end_txn._check
 
     def check(known: Any, identity: Any) -> TransactionVerdict | None:
         verdict = right(known, identity)
         return None if verdict is not None and verdict.waits else verdict
 
-    patch.setattr(add_partitions, "_check", check)
+    patch.setattr(end_txn, "_check", check)
 
 
 @pytest.mark.parametrize(

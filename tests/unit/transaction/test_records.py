@@ -5,9 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.transaction.records import decode, encode
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import TransactionRecord
+from ottla.transaction.transaction import Transaction, TransactionRecord, TransactionState
 
 FULL = Transaction(
     producer_id=4,

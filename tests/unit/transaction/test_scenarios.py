@@ -3,9 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import ProducerIdentity
-from ottla.transaction.turn import Markers
+from ottla.transaction.transaction import Markers, ProducerIdentity, TransactionState
 from tests.unit.transaction.driver import NEW, OLD, T0, T1, TIMEOUT_MS, Driver
 from tests.unit.transaction.world import Log
 

@@ -16,8 +16,7 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
 from ottla.storage.producers.state import Guard, ProducerStates
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
-from ottla.transaction.turn import Answered, Markers
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Answered, Markers, ProducerIdentity
 from tests.unit.transaction.driver import NEW, TIMEOUT_MS, Driver
 
 T = TypeVar("T")

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from ottla.testing.simulation.machine.machine import PORT, Machine
 from ottla.testing.simulation.network.transport import TransportEndpoint
 from ottla.testing.simulation.virtual.loop import resume
-from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Transaction
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Transaction, TransactionState
 from verify.simulation.copying import TARGET
 from verify.simulation.decisions import Choice
 from verify.simulation.troubles.trouble import TroubleKind

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.controller import election
-from ottla.controller.change import Change, How
+from ottla.controller.election import Change, How
 from verify.walk.controller import CAUSE, WalkController
 from verify.walk.mutants.registry import mutant
 

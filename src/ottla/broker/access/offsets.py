@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, divided, each, named
-from ottla.group.offsets.fetch import NO_OFFSET
+from ottla.group.offsets.stored_offsets import NO_OFFSET
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,

@@ -10,18 +10,17 @@ import contextlib
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cleaning.status import CleanerStatus, CleaningStatus
 from ottla.broker.cleaning.worker import ChildWorker, CleaningStopped, CleaningWorker, OwnWorker
 from ottla.broker.partitions.flush import Flusher
-from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.partitions.removals import Removals
+from ottla.broker.partitions.removals import Removals, write_ledger
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.record.key_map import ENTRY_BYTES
@@ -31,6 +30,68 @@ from ottla.storage.cleaner.swap import Swap
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.files.names import CLEANED_SUFFIX
+
+_FIRST_PAUSE_MS = 15_000
+_LONGEST_PAUSE_MS = 3_600_000
+
+
+@dataclass(slots=True)
+class CleaningStatus:
+    """Times in milliseconds since 1970, -1 for never."""
+
+    passes: int = 0
+    last: CleaningOutcome | None = None
+    last_at_ms: int = -1
+    is_running: bool = False
+    # A request asks for the log to be clean up to this offset, whatever its dirty ratio.
+    wanted_end: int = -1
+    # Why the last attempt failed, and when the next one is due; empty after a success.
+    failure: str = ""
+    failed_since_ms: int = -1
+    attempts: int = 0
+    retry_at_ms: int = -1
+    pause_ms: int = _FIRST_PAUSE_MS
+
+    def note_success(self, outcome: CleaningOutcome, now_ms: int) -> None:
+        """Note a finished pass."""
+        self.passes += 1
+        self.last, self.last_at_ms = outcome, now_ms
+        self.failure, self.failed_since_ms, self.attempts = "", -1, 0
+        self.retry_at_ms, self.pause_ms = -1, _FIRST_PAUSE_MS
+        if outcome.end >= self.wanted_end:
+            self.wanted_end = -1
+
+    def note_failure(self, why: str, now_ms: int) -> None:
+        """Note a failed attempt: the pause before the next one doubles."""
+        self.failure = why
+        self.attempts += 1
+        if self.failed_since_ms < 0:
+            self.failed_since_ms = now_ms
+        self.retry_at_ms = now_ms + self.pause_ms
+        self.pause_ms = min(self.pause_ms * 2, _LONGEST_PAUSE_MS)
+        self.wanted_end = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerStatus:
+    """The state of a cleaner: passes, logs that wait, logs that fail and why.
+
+    `last` is the last pass and when it ended; `failed` are logs whose last attempt failed.
+
+    `logs` are compacted, `due` of them are dirty enough to be cleaned and hold `due_bytes` of
+    dirt. Counts of passes and failures are since the broker started.
+    """
+
+    threads: int
+    logs: int
+    running: int
+    due: int
+    due_bytes: int
+    passes: int
+    failures: int
+    last: tuple[TopicPartition, CleaningOutcome, int] | None
+    failed: tuple[tuple[TopicPartition, CleaningStatus], ...]
+
 
 _log = logging.getLogger(__name__)
 

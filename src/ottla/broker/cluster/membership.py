@@ -11,9 +11,14 @@ from collections.abc import Awaitable, Callable
 
 from ottla.base.clock import Clock
 from ottla.broker.cluster.controller_fence import ControllerFence
-from ottla.broker.cluster.old_session import OldSessionWait, duplicate
+from ottla.broker.cluster.old_session import (
+    NotedSession,
+    OldSessionWait,
+    SessionNote,
+    duplicate,
+    noted,
+)
 from ottla.broker.cluster.registration import check_registration, register
-from ottla.broker.cluster.session_note import NotedSession, SessionNote, noted
 from ottla.coordination.interface.store import (
     Delete,
     NodeExists,

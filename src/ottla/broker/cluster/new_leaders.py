@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId, TopicId
-from ottla.broker.cluster.advertised import BrokerAddress, Reached, broker_address
+from ottla.broker.cluster.addresses import BrokerAddress, Reached, broker_address
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.view import ClusterView
 from ottla.wire.messages import fetch, produce, share_records

@@ -6,13 +6,16 @@ STALE_CONTROLLER_EPOCH, requests to an earlier registration of this broker with 
 (KIP-380).
 """
 
+from typing import Any
+
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicId, broker_ids
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
+from ottla.broker.cluster.peers import Peers
 from ottla.broker.partitions.partitions import Partitions, StopOrder
 from ottla.broker.runtime.view import ClusterView
-from ottla.metadata.image import PartitionImage, TopicImage
+from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 from ottla.wire.messages.between_brokers import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrPartitionState,
@@ -34,6 +37,7 @@ from ottla.wire.messages.offset_ledger import (
     LogEndsTopic,
     LogEndsTopicResult,
 )
+from ottla.wire.notation import Message
 
 
 class Orders:
@@ -173,3 +177,43 @@ def _state(ordered: LeaderAndIsrPartitionState) -> PartitionImage:
 
 def _code(error: OttlaError | None) -> ErrorCode:
     return ErrorCode.NONE if error is None else error.code
+
+
+class Control:
+    """Delivers to any broker of the cluster."""
+
+    def __init__(self, broker_id: BrokerId, peers: Peers, orders: Orders) -> None:
+        self._broker_id = broker_id
+        self._peers = peers
+        self._orders = orders
+
+    async def deliver(self, receiver: BrokerImage, message: Message) -> Any:
+        """Send a message and return its response. Raises OttlaError."""
+        if receiver.id == self._broker_id:
+            return await self._apply(message)
+        return await self._peers.request(receiver.id, message)
+
+    async def answers(self, receiver: BrokerImage, within_s: float) -> bool:
+        """Whether a broker answers, over a connection of its own; see `Peers.answers`."""
+        if receiver.id == self._broker_id:
+            return True
+        return await self._peers.answers(receiver, within_s)
+
+    async def reaches(self, receiver: BrokerImage, within_s: float) -> bool:
+        """Whether a connection to a broker can be opened; see `Peers.reaches`."""
+        if receiver.id == self._broker_id:
+            return True
+        return await self._peers.reaches(receiver, within_s)
+
+    async def _apply(self, message: Message) -> Message:
+        """Carry out a controller request in this process."""
+        match message:
+            case UpdateMetadataRequest():
+                return await self._orders.update_metadata(message)
+            case LeaderAndIsrRequest():
+                return await self._orders.leader_and_isr(message)
+            case StopReplicaRequest():
+                return await self._orders.stop_replica(message)
+            case LogEndsRequest():
+                return self._orders.log_ends(message)
+        raise AssertionError(f"the controller does not send {type(message).__name__}")

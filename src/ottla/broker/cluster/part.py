@@ -8,15 +8,15 @@ from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
+from ottla.broker.cluster.addresses import Departed
 from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.controller_fence import ControllerFence
-from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.links import Links, idle_ms
 from ottla.broker.cluster.membership import BrokerMembership
+from ottla.broker.cluster.old_session import SessionNote
 from ottla.broker.cluster.peer_login import broker_identity
 from ottla.broker.cluster.peers import PeerLimits, Peers
-from ottla.broker.cluster.session_note import SessionNote
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView

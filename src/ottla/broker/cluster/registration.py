@@ -1,11 +1,13 @@
 """A broker's registration: the cluster id, the broker's own node, the first image."""
 
+import contextlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
+from ottla.broker.cluster.handshake import RandomBytes
 from ottla.coordination.interface.store import (
     BadVersion,
     Check,
@@ -22,8 +24,10 @@ from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import (
     decode_broker,
     decode_cluster_id,
+    decode_cluster_secret,
     encode_broker,
     encode_cluster_id,
+    encode_cluster_secret,
     topic_id_of,
 )
 
@@ -177,3 +181,24 @@ def check_controller(controller_epoch: int) -> Check:
 
 async def _set_or_create(store: Store, path: str, data: bytes = b"") -> Operation:
     return Create(path, data) if await store.get(path) is None else Set(path, data)
+
+
+_SECRET_BYTES = 32
+
+
+def new_secret(random_bytes: RandomBytes) -> Create:
+    """The operation that stores a new secret."""
+    secret = random_bytes(_SECRET_BYTES)
+    return Create(paths.CLUSTER_SECRET, encode_cluster_secret(secret))
+
+
+async def agree_on_secret(store: Store, random_bytes: RandomBytes) -> bytes:
+    """Read the cluster's secret, or create it. Raises OttlaError if it is damaged."""
+    node = await store.get(paths.CLUSTER_SECRET)
+    if node is None:
+        with contextlib.suppress(NodeExists):
+            # Another broker may be starting at the same time.
+            await store.multi([new_secret(random_bytes)])
+        node = await store.get(paths.CLUSTER_SECRET)
+        assert node is not None, "the cluster's secret is never deleted"
+    return decode_cluster_secret(paths.CLUSTER_SECRET, node.data)

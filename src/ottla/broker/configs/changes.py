@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
@@ -10,14 +10,18 @@ from ottla.coordination.interface.store import (
     BadVersion,
     Create,
     Delete,
+    NodeExists,
     NoNode,
+    Operation,
     Set,
     Store,
     StoreError,
     Watch,
 )
 from ottla.metadata import paths
+from ottla.metadata.nodes import decode_configs, encode_configs
 from ottla.metadata.notices import decode_config_change, encode_config_change
+from ottla.security.stored import CONFIG_ACLS
 
 _log = logging.getLogger(__name__)
 
@@ -156,3 +160,75 @@ class ConfigChanges:
                 return
             assert isinstance(made, int), "a set gives the node's new version"
             version = made
+
+
+# Maps the stored settings (None: none yet) to the new ones; None leaves them unchanged. Raises
+# OttlaError.
+Decide = Callable[[Mapping[str, str] | None], Mapping[str, str] | None]
+
+
+async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[str, str] | None:
+    """Store the result of `decide` and notify other brokers; return it, or None if unchanged.
+
+    `decide` receives the settings in the store, because this broker's image may lack a recent
+    change by another broker; after a conflict it is called again. Raises OttlaError.
+    """
+    while True:
+        node = await store.get(path)
+        after = decide(None if node is None else _decoded(path, node.data))
+        if after is None:
+            return None
+        data = encode_configs(after)
+        write: Operation = Create(path, data) if node is None else Set(path, data, node.version)
+        try:
+            await store.multi([write, change_notice(path, clock.now_ms())])
+        except (BadVersion, NodeExists):
+            continue
+        except NoNode:
+            if node is None:
+                raise
+            continue
+        return dict(after)
+
+
+def _decoded(path: str, data: bytes) -> Mapping[str, str]:
+    """Decode a node; unreadable data counts as empty, so that a change repairs it.
+
+    An empty node exists only as the parent of others.
+    """
+    if not data:
+        return {}
+    try:
+        return decode_configs(path, data)
+    except OttlaError as error:
+        _log.error("settings that cannot be read: %s", error.message)
+        return {}
+
+
+_CONFIG = "/config"
+
+
+def reading_all(
+    store: Store, on_changed: OnChanged, loads: Sequence[Callable[[], Awaitable[None]]]
+) -> Callable[[], Awaitable[None]]:
+    """Return a call that applies each settings node as if it had changed. Raises StoreError.
+
+    Settings nodes are emptied, not deleted. Nodes of ACLs and tokens are deleted; so `loads` reread
+    all of them.
+    """
+
+    async def read_all() -> None:
+        for load in loads:
+            await load()
+        for path, node in (await store.subtree(_CONFIG)).items():
+            # Nodes without data are only parents of others.
+            if not node.data or path.startswith((CONFIG_ACLS, paths.CONFIG_CHANGES)):
+                continue
+            try:
+                await on_changed(path.removeprefix(f"{_CONFIG}/"))
+            except StoreError:
+                raise
+            except OttlaError as error:
+                _log.error("settings at %s do not apply; set them again: %s", path, error.message)
+
+    return read_all

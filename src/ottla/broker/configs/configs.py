@@ -37,9 +37,9 @@ from ottla.base.settings.resolve import (
     topic_value,
 )
 from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
+from ottla.broker.configs.changes import change
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
 from ottla.broker.configs.loggers import alter_loggers, loggers
-from ottla.broker.configs.stored import change
 from ottla.broker.configs.tls_at_start import TlsAtStart
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import unknown_topic

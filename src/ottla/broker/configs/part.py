@@ -8,10 +8,9 @@ from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.metadata_updates import PartitionHost
 from ottla.broker.cluster.part import ClusterPart
-from ottla.broker.configs.changes import ConfigChanges, OnChanged
+from ottla.broker.configs.changes import ConfigChanges, OnChanged, reading_all
 from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.features import Features
-from ottla.broker.configs.reading_all import reading_all
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.patience import StorePatience
 from ottla.broker.topics.part import MetadataPart

@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.controller.change import Rules
-from ottla.controller.shutdown import without
+from ottla.controller.election import Rules, without
 from ottla.metadata.image import NO_LEADER, BrokerImage, PartitionImage, TopicImage
 
 RulesOf = Callable[[TopicImage], Rules]

@@ -13,12 +13,12 @@ from ottla.base.ids import BrokerId, TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.context import RulesOf
-from ottla.broker.controller.decision_log import DecisionLog
+from ottla.broker.controller.partition_changes import DecisionLog
+from ottla.broker.controller.reachability import Reaches
 from ottla.broker.controller.recovery import LeaderRecovery
 from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
 from ottla.broker.controller.sender import Deliver
-from ottla.broker.controller.silence import Reaches
-from ottla.broker.controller.store_writes import Deposed
+from ottla.broker.controller.store_access import Deposed
 from ottla.broker.controller.topic_changes import TopicChanges
 from ottla.broker.runtime.part import BrokerPart
 from ottla.coordination.interface.store import (

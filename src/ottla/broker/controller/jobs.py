@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ottla.base.errors import OttlaError
-from ottla.broker.controller.store_writes import Deposed
+from ottla.broker.controller.store_access import Deposed
 from ottla.coordination.interface.store import SessionExpired, StoreError, StoreUnavailable
 
 _log = logging.getLogger(__name__)

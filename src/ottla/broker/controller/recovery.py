@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.controller.active import ActiveController
-from ottla.controller.change import Change, Rules
-from ottla.controller.election import LogReach, may_recover, recover
+from ottla.controller.election import Change, LogReach, Rules, may_recover, recover
 from ottla.metadata.image import BrokerImage, PartitionImage
 from ottla.wire.messages.offset_ledger import LogEndsResponse
 

@@ -8,12 +8,17 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller, known_brokers
 from ottla.broker.controller.active import ActiveController
-from ottla.broker.controller.store_writes import Deposed
+from ottla.broker.controller.store_access import Deposed
 from ottla.controller import reassignment
-from ottla.controller.change import Change, Rules
-from ottla.controller.election import elect_unclean, prefer
-from ottla.controller.rebalance import to_return
-from ottla.controller.shutdown import move_away, still_led
+from ottla.controller.election import (
+    Change,
+    Rules,
+    elect_unclean,
+    move_away,
+    prefer,
+    still_led,
+    to_return,
+)
 from ottla.coordination.interface.store import Delete, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import PartitionImage
@@ -130,7 +135,7 @@ class Requests:
         """The partitions with a reassignment in progress."""
         context = self._active.context
         found = {name: context.partition(name) for name in context.names()}
-        return {n: p for n, p in found.items() if p is not None and reassignment.is_moving(p)}
+        return {n: p for n, p in found.items() if p is not None and p.is_moving}
 
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
         """Move leadership away from a broker; return the partitions it still leads.

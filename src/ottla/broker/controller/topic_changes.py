@@ -6,8 +6,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller
 from ottla.broker.controller.active import ActiveController
-from ottla.broker.controller.store_reads import read_states
-from ottla.broker.controller.store_writes import Deposed
+from ottla.broker.controller.store_access import Deposed, read_states
 from ottla.broker.topics.operations import removal
 from ottla.controller.deletion import plan_deletion
 from ottla.coordination.interface.store import Create, Delete, NodeExists, NoNode, StoreError

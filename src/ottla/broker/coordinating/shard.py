@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating.losses import Losses
+from ottla.broker.coordinating.replay import Losses
 from ottla.broker.coordinating.replies import (
     APPEND_FAILURES,
     TOO_LARGE,

@@ -9,7 +9,7 @@ from ottla.broker.fetch.read import read_all
 from ottla.broker.fetch.reply import FetchReply
 from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.woken import Woken
+from ottla.broker.partitions.waiters import Woken
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.messages.fetch import FetchRequest
 

@@ -8,7 +8,7 @@ from ottla.broker.fetch.delayed import DelayedFetch
 from ottla.broker.fetch.known import KnownFetch
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.reply import FullReply, IncrementalReply
-from ottla.broker.partitions.woken import Woken
+from ottla.broker.partitions.waiters import Woken
 from ottla.broker.requests.access import Access
 from ottla.broker.requests.auditing import Auditing
 from ottla.broker.requests.request import RequestContext

@@ -13,8 +13,8 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.declaration.validators import consumer_assignors
 from ottla.broker.coordinating import Shards, ShardsStatus
 from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
-from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
+from ottla.broker.groups.topics import ImageTopics
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.request import RequestContext
@@ -26,7 +26,7 @@ from ottla.group.coordinator.flights import Flights
 from ottla.group.coordinator.room import GroupRoom
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
-from ottla.transaction.outcome import TransactionOutcome
+from ottla.transaction.transaction import TransactionOutcome
 from ottla.wire.messages.consumer_groups import DescribedShareGroup
 
 _MINUTE_MS = 60_000
@@ -186,7 +186,7 @@ class Groups(BrokerPart):
     def describe_share_group(self, group_id: str) -> DescribedShareGroup:
         """ShareGroupDescribe for one group of this broker. Raises OttlaError."""
         coordinator = self._shards.find(group_id, "group").loaded()
-        return coordinator.share.described(group_id, self._topics())
+        return coordinator.describe_share_group(group_id, self._topics())
 
     def end_transaction(self, index: int, outcome: TransactionOutcome) -> int:
         """Append a transaction's marker to a partition of `__consumer_offsets`.

@@ -18,7 +18,7 @@ from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.records.stored import CoordinatorRecord, OffsetRecord, decode, encode
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
-from ottla.transaction.outcome import TransactionOutcome
+from ottla.transaction.transaction import TransactionOutcome
 
 _log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only, free
 from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.broker.transactions.marker_sender import MarkerWriter
 from ottla.security.names import AclOperation
-from ottla.transaction.outcome import TransactionOutcome
+from ottla.transaction.transaction import TransactionOutcome
 from ottla.wire.messages.between_brokers import (
     BrokerHandshakeRequest,
     BrokerHandshakeResponse,

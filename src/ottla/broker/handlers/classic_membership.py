@@ -9,7 +9,7 @@ from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Guard, resource
 from ottla.broker.requests.request import RequestContext
-from ottla.group.classic.answers import join_refused
+from ottla.group.classic.rebalance import join_refused
 from ottla.group.coordinator.membership_commands import MembershipCommands
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.security.names import AclOperation, AclResource

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.cluster.advertised import broker_addresses
+from ottla.broker.cluster.addresses import broker_addresses
 from ottla.broker.cluster.registration import known_brokers, remove
 from ottla.broker.configs.features import Features
 from ottla.broker.requests.auditing import AdminChange, cluster_need

@@ -9,8 +9,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.groups.image_topics import ImageTopics
-from ottla.broker.groups.sight import sight_of
+from ottla.broker.groups.topics import ImageTopics, sight_of
 from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import described, subscription
@@ -21,7 +20,7 @@ from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates, keys_of
 from ottla.broker.share.messages import Begin
 from ottla.group.coordinator.coordinator import GroupCoordinator
-from ottla.group.model.turn import Call, GroupDecision, Moment
+from ottla.group.model.turn import Call, GroupDecision, Moment, answered
 from ottla.group.share.heartbeats import Heard
 from ottla.group.values.settings import Pace
 from ottla.metadata.features import GROUP, SHARE
@@ -283,6 +282,7 @@ def _share_describe(
     group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
 ) -> GroupDecision:
     return coordinator.share.describe(call, group_id, topics)
+    return answered(call, coordinator.describe_share_group(group_id, topics))
 
 
 def _share_failed(group_id: str, code: ErrorCode) -> DescribedShareGroup:

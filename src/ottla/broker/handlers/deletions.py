@@ -13,9 +13,8 @@ from ottla.broker.partitions.delayed_delete_records import (
     DelayedDeleteRecords,
     Waiting,
     low_watermark,
+    until_flushed,
 )
-from ottla.broker.partitions.own_flush import until_flushed
-from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.quotas.mutation_quota import admit
@@ -29,6 +28,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
+from ottla.replica.registration import OwnRegistration
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory

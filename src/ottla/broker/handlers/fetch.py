@@ -23,9 +23,8 @@ from ottla.broker.fetch.sessions import (
     WantedPartition,
     merge,
 )
-from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
 from ottla.broker.replication.replica_selector import RackAwareSelector
-from ottla.broker.replication.replica_sessions import ReplicaSessions
+from ottla.broker.replication.replica_sessions import DelayedReplicaFetch, ReplicaSessions
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext

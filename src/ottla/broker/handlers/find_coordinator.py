@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.cluster.advertised import BrokerAddress, broker_address
+from ottla.broker.cluster.addresses import BrokerAddress, broker_address
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.groups import Groups
 from ottla.broker.requests.check import RequestCheck

@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.admission import require_broker
-from ottla.broker.partitions.own_flush import until_flushed
+from ottla.broker.partitions.delayed_delete_records import until_flushed
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.check import RequestCheck

@@ -14,8 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.audit.details import created
-from ottla.broker.cluster.advertised import broker_addresses
-from ottla.broker.cluster.departed import Departed
+from ottla.broker.cluster.addresses import Departed, broker_addresses
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
@@ -27,7 +26,7 @@ from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.topics.not_created import log_not_created
+from ottla.broker.topics.internal_topics import log_not_created
 from ottla.broker.topics.topics import Topics
 from ottla.metadata.image import (
     INTERNAL_TOPICS,

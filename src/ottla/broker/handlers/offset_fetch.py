@@ -22,7 +22,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, GroupReply, Moment
-from ottla.group.offsets.fetch import (
+from ottla.group.offsets.stored_offsets import (
     FetchedOffset,
     FetchedTopic,
     WantedTopic,

@@ -18,10 +18,9 @@ from ottla.broker.requests.needs import all_of, each, named, resource
 from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.end_offsets import EndOffsets
 from ottla.broker.share.group_state import GroupShareStates, require
 from ottla.broker.share.messages import SUMMARY, Begin
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.persister import EndOffsets, Persister
 from ottla.group.records.share import TopicState
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE

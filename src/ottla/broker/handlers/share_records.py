@@ -16,12 +16,12 @@ from ottla.broker.share import SharePartitions
 from ottla.broker.share.acknowledgements import (
     Results,
     acknowledge_all,
+    acknowledge_topics,
     acknowledgements,
     check_renewals,
 )
 from ottla.broker.share.delayed_share_fetch import DelayedShareFetch
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.responses import acknowledge_topics
 from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, SessionSlot

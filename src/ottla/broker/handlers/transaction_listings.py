@@ -16,12 +16,10 @@ from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
-from ottla.broker.transactions.answer import TransactionAnswer
+from ottla.broker.transactions.transactions import TransactionAnswer
 from ottla.security.names import AclOperation, AclResource
-from ottla.transaction.coordinator import TransactionCoordinator
-from ottla.transaction.list_filter import Filter, read_states
-from ottla.transaction.transaction import Transaction
-from ottla.transaction.turn import TransactionDecision
+from ottla.transaction.coordinator import Filter, TransactionCoordinator, read_states
+from ottla.transaction.transaction import Transaction, TransactionDecision
 from ottla.wire.messages.transaction_listings import (
     DescribeProducersRequest,
     DescribeProducersResponse,

@@ -18,14 +18,12 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
-from ottla.broker.transactions.answer import as_version_knows, reply_with
-from ottla.broker.transactions.transactions import Codes
+from ottla.broker.transactions.transactions import Codes, as_version_knows, reply_with
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.end_txn import End
 from ottla.transaction.init_producer_id import ProducerIdWish
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
-from ottla.transaction.turn import Answered
+from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, Answered, ProducerIdentity
 from ottla.wire.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

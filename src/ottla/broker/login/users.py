@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.broker.configs.stored import change
+from ottla.broker.configs.changes import change
 from ottla.coordination.interface.store import Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS, QuotaEntity, quota_entity, quota_path

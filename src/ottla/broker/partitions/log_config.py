@@ -1,7 +1,7 @@
 """The settings of a log, from its topic, with the broker's as defaults."""
 
 from ottla.base.settings import BrokerSettings, topic_value
-from ottla.controller.change import Rules
+from ottla.controller.election import Rules
 from ottla.metadata.image import ClusterImage, TopicImage
 from ottla.storage.segment.config import LogConfig
 

@@ -11,10 +11,9 @@ from typing import NamedTuple, Protocol
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
-from ottla.broker.partitions.checkpoint_pace import CheckpointPace
-from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.flush import CheckpointPace, Flusher
 from ottla.broker.partitions.sequence_gaps import SequenceGaps
-from ottla.broker.partitions.watcher import Waiter, Watcher
+from ottla.broker.partitions.waiters import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
 from ottla.ledger.history import StartCause
 from ottla.metadata.image import PartitionImage

@@ -10,10 +10,9 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.base.log_lines import Seldom
-from ottla.broker.partitions.departures import Departures
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition, PartitionRoles
-from ottla.broker.partitions.removals import Removals
+from ottla.broker.partitions.removals import Departures, Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage

@@ -1,10 +1,17 @@
-"""Removes the files of deleted logs and segments after a delay, in a thread."""
+"""Removes logs and the files of deleted segments, and writes the ledgers of deleted offsets."""
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from ottla.storage.segment.segments import Deletion
+from ottla.base.errors import OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.broker.runtime.runtime import Runtime
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.log.log import Log
+from ottla.storage.segment.segments import Deletion, Departure, depart
 
 _log = logging.getLogger(__name__)
 
@@ -57,3 +64,57 @@ def _run(deletion: Deletion) -> None:
         deletion.run()
     except OSError as error:
         _log.error("cannot remove deleted files, trying again at the next start: %s", error)
+
+
+class Departures:
+    """Logs being removed from the broker's log directories.
+
+    Callers must not open one of them meanwhile.
+    """
+
+    def __init__(self, directories: LogDirectories, removals: Removals) -> None:
+        self._directories = directories
+        self._removals = removals
+        self._waiting: dict[TopicPartition, Departure] = {}
+
+    def announce(self, partitions: Iterable[TopicPartition]) -> None:
+        """Announce logs to be added in slices, whose checkpoints are written once for all."""
+        for partition in partitions:
+            self._directories.forget(partition)
+
+    def add(self, partition: TopicPartition) -> None:
+        """Take a log out of its directory. Raises OttlaError."""
+        self._waiting[partition] = self._directories.take_out(partition)
+
+    async def carry_out(self) -> dict[TopicPartition, OttlaError]:
+        """Rename the folders of the added logs durably; return the failures with their errors."""
+        waiting, self._waiting = self._waiting, {}
+        if not waiting:
+            return {}
+        departures, removals = list(waiting.values()), self._directories.prepare_removals()
+        if self._directories.in_memory:
+            outcomes = depart(departures, removals)
+        else:
+            loop = asyncio.get_running_loop()
+            outcomes = await loop.run_in_executor(None, depart, departures, removals)
+        failed: dict[TopicPartition, OttlaError] = {}
+        for partition, outcome in zip(waiting, outcomes, strict=True):
+            if isinstance(outcome, Deletion):
+                self._removals.remove_later(outcome)
+            else:
+                failed[partition] = outcome
+        return failed
+
+
+async def write_ledger(runtime: Runtime, log: Log) -> None:
+    """Write the log's ledger to the disk as it is now. Raises StorageError."""
+    job = log.ledger.job(log.filesystem, log.folder)
+    if job is None:
+        return
+    try:
+        if log.filesystem.in_memory:
+            job.run()
+        else:
+            await runtime.in_thread(job.run)
+    except OSError as error:
+        raise storage_error(error, job.path, "write the ledger") from error

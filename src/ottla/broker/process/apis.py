@@ -90,7 +90,7 @@ from ottla.broker.process.parts import Parts
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.requests.handler import Api, Handler
 from ottla.broker.serving.table import api_ranges
-from ottla.broker.share.end_offsets import EndOffsets
+from ottla.broker.share.persister import EndOffsets
 
 
 def handlers(

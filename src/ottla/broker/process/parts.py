@@ -10,7 +10,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.access.part import AccessPart
 from ottla.broker.audit.audit import new_audit
 from ottla.broker.cleaning.cleaner import Cleaner
-from ottla.broker.cluster.control import Control
+from ottla.broker.cluster.orders import Control
 from ottla.broker.cluster.part import ClusterPart
 from ottla.broker.configs.part import ConfigsPart, StoredPart
 from ottla.broker.controller import Controller

@@ -5,7 +5,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cluster.endpoints import own_image
+from ottla.broker.cluster.addresses import own_image
 from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.parts import Parts
 from ottla.broker.runtime.part import BrokerPart

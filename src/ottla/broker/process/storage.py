@@ -11,12 +11,13 @@ from ottla.base.private_files import exposed_folder
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.registration import (
     agree_on_cluster_id,
+    agree_on_secret,
     known_cluster_id,
     name_cluster,
     new_cluster_id,
+    new_secret,
     prepare,
 )
-from ottla.broker.cluster.secret import agree_on_secret, new_secret
 from ottla.broker.cluster.store_mark import StoreMark
 from ottla.broker.configs.cluster_min_isr import agree_on_min_isr, initial_min_isr
 from ottla.broker.partitions.upkeep import checkpoint_interval_ms

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.broker.configs.stored import change
+from ottla.broker.configs.changes import change
 from ottla.coordination.interface.store import Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import QUOTA_ROOTS, QuotaEntity, quota_entity, quota_path

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.lag_limits import LagLimits
+from ottla.broker.replication.liveness import LagLimits
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.source_link import SourcePeers, Spawn
 from ottla.broker.runtime.signal import Signal

@@ -8,11 +8,9 @@ from typing import Protocol, assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.recorder import Recorder
 from ottla.broker.runtime.signal import Signal
-from ottla.metadata.decisions import Decision
+from ottla.metadata.decisions import Decision, Recorder
 from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import (
     AdvanceHighWatermark,
@@ -27,7 +25,7 @@ from ottla.replica.effects import (
 )
 from ottla.replica.isr import IsrChange, Rejection
 from ottla.replica.leader import NO_CONTACTS
-from ottla.replica.registration import Registration
+from ottla.replica.registration import OwnRegistration, Registration
 
 Answer = ServeFrom | Diverging | Refuse
 NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)

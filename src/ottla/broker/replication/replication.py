@@ -11,20 +11,17 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.partitions.flush import Flusher, Worker
 from ottla.broker.partitions.log_config import log_config
-from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.partitions.upkeep import Upkeep
-from ottla.broker.replication.fetchers import Fetchers
+from ottla.broker.replication.fetcher import Fetchers
 from ottla.broker.replication.follower_session import fetch_limits
 from ottla.broker.replication.follower_shell import FollowerShell
 from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.isr_writer import IsrWriter
-from ottla.broker.replication.lag_limits import lag_limits
+from ottla.broker.replication.liveness import PauseGuard, lag_limits
 from ottla.broker.replication.log_dir_moves import LogDirMoves
-from ottla.broker.replication.pause_guard import PauseGuard
-from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
@@ -35,9 +32,9 @@ from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.interface.store import Session, Store
-from ottla.metadata.decisions import Decisions
+from ottla.metadata.decisions import Decisions, Recorder
 from ottla.metadata.image import ClusterImage
-from ottla.replica.registration import Registration
+from ottla.replica.registration import OwnRegistration, Registration
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError
 
@@ -111,7 +108,7 @@ class Replication(BrokerPart):
         self.removals = Removals(runtime.loop, inline=inline)
         self.own = OwnRegistration(Registration(view.broker_id, 0, self._session_ms))
         self.throttles = Throttles(settings, clock)
-        recorder = Recorder(decisions, clock)
+        recorder = Recorder(decisions, clock.now_ms)
         following = FollowerShell(
             directories,
             self.own,

@@ -8,15 +8,15 @@ import logging
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
-from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.follower_shell import FIRST_RETRY_MS
-from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.leader_shell import IsrStore, LeaderShell
-from ottla.broker.replication.recorder import Recorder
+from ottla.broker.replication.liveness import LagLimits
+from ottla.metadata.decisions import Recorder
 from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
+from ottla.replica.registration import OwnRegistration
 from ottla.replica.term import Term
 from ottla.replica.transition import Transition, transition
 

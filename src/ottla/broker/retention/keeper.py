@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
-from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.partitions.removals import Removals
+from ottla.broker.partitions.removals import Removals, write_ledger
 from ottla.broker.retention.readers import UNKNOWN, Readers
 from ottla.broker.runtime.chores import Chores
 from ottla.broker.runtime.part import BrokerPart

@@ -16,7 +16,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
-from ottla.group.offsets.fetch import FetchedTopic
+from ottla.group.offsets.stored_offsets import FetchedTopic
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

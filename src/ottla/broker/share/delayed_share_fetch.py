@@ -3,14 +3,13 @@
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.woken import Woken
+from ottla.broker.partitions.waiters import Woken
 from ottla.broker.requests.auditing import Denials, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.share.acknowledgements import Results, acknowledge_all
+from ottla.broker.share.acknowledgements import Results, SlotResult, acknowledge_all, fetch_topics
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.responses import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
 from ottla.broker.share.share_partitions import SharePartitions
 from ottla.security.names import AclOperation, AclResource

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.share.state_shard import Command
+from ottla.broker.share.states import Command
 from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
 from ottla.share.states import DeliveryState, StateBatch

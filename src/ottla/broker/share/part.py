@@ -10,11 +10,10 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.share.assignment_lookup import AssignmentLookup
-from ottla.broker.share.dead_letter_sender import DeadLetterSender
+from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.persister import AssignmentLookup, Persister
 from ottla.broker.share.share_partitions import SharePartitions
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.topics import Topics

@@ -6,12 +6,15 @@ out may have taken effect; all operations are idempotent, so it is repeated, too
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.links import Links
+from ottla.broker.cluster.peers import Peers
+from ottla.broker.groups import Groups
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.messages import SUMMARY, StateOperation
@@ -20,6 +23,12 @@ from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.topics.topics import Topics
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import UNKNOWN, ShareKey
+from ottla.wire.messages.consumer_groups import DescribedShareGroup, ShareGroupDescribeRequest
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 
 _AGAIN = frozenset(
     {
@@ -146,3 +155,106 @@ def _setter(future: "asyncio.Future[KeyAnswer]") -> Any:
             future.set_result(answered)
 
     return answer
+
+
+_DESCRIBE_TIMEOUT_MS = 5_000
+
+
+class AssignmentLookup:
+    """Gets descriptions of share groups from their coordinators, at this broker or another."""
+
+    def __init__(self, broker_id: BrokerId, groups: Groups, peers: Peers) -> None:
+        self._broker_id = broker_id
+        self._groups = groups
+        self._peers = peers
+
+    async def epoch_of(self, key: ShareKey) -> int | None:
+        """The group's epoch if a member is assigned the partition, else None. Raises OttlaError."""
+        group = await self._describe(key.group_id)
+        return group.group_epoch if _is_assigned(group, key) else None
+
+    async def _describe(self, group_id: str) -> DescribedShareGroup:
+        leader = self._groups.coordinator_of(group_id)
+        if leader is None:
+            raise OttlaError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"group {group_id} has no coordinator now: ottla cluster health",
+            )
+        if leader == self._broker_id:
+            return self._groups.describe_share_group(group_id)
+        request = ShareGroupDescribeRequest(group_ids=[group_id])
+        answer = await self._peers.request(leader, request, timeout_ms=_DESCRIBE_TIMEOUT_MS)
+        group: DescribedShareGroup = answer.groups[0]
+        if group.error_code not in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
+            code = ErrorCode(group.error_code)
+            raise OttlaError(code, f"the coordinator of group {group_id} answers {code.name}")
+        return group
+
+
+def _is_assigned(group: DescribedShareGroup, key: ShareKey) -> bool:
+    return any(
+        topic.topic_id == key.topic_id and key.partition in topic.partitions
+        for member in group.members
+        for topic in member.assignment.topic_partitions
+    )
+
+
+_LATEST = -1
+_CONSUMER = -1
+_END_OFFSETS_TIMEOUT_MS = 5_000
+
+
+class EndOffsets:
+    """Finds high watermarks: here, or with ListOffsets at the broker that leads."""
+
+    def __init__(self, view: ClusterView, partitions: Partitions, peers: Peers) -> None:
+        self._view = view
+        self._partitions = partitions
+        self._peers = peers
+
+    async def find(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The high watermarks of the partitions; left out if the leader does not answer."""
+        found: dict[TopicPartition, int] = {}
+        elsewhere: dict[BrokerId, list[TopicPartition]] = {}
+        image = self._view.image
+        for each in wanted:
+            state = image.partition(each.topic, each.partition)
+            if state is None:
+                continue
+            if state.leader == self._view.broker_id:
+                local = self._partitions.find(each.topic, each.partition)
+                if local is not None and local.leader is not None:
+                    found[each] = local.high_watermark
+            elif state.leader in image.brokers:
+                elsewhere.setdefault(state.leader, []).append(each)
+        requests = [self._request(leader, led) for leader, led in elsewhere.items()]
+        for answered in await asyncio.gather(*requests):
+            found |= answered
+        return found
+
+    async def _request(
+        self, leader: BrokerId, wanted: list[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        topics: dict[str, list[ListOffsetsPartition]] = {}
+        for topic, index in wanted:
+            topics.setdefault(topic, []).append(
+                ListOffsetsPartition(
+                    partition_index=index, current_leader_epoch=-1, timestamp=_LATEST
+                )
+            )
+        request = ListOffsetsRequest(
+            replica_id=_CONSUMER,
+            topics=[
+                ListOffsetsTopic(name=name, partitions=parts) for name, parts in topics.items()
+            ],
+        )
+        try:
+            answer = await self._peers.request(leader, request, timeout_ms=_END_OFFSETS_TIMEOUT_MS)
+        except OttlaError:
+            return {}
+        return {
+            TopicPartition(topic.name, part.partition_index): part.offset
+            for topic in answer.topics
+            for part in topic.partitions
+            if part.error_code == ErrorCode.NONE
+        }

@@ -8,12 +8,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.declaration.offset_reset import Reset
 from ottla.broker.partitions.partition import Partition
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches
 from ottla.share.deliveries import Acquired, Found
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.index.transaction_index import AbortedTransaction
+from ottla.storage.log.timestamps import offset_for_timestamp
+
+
+def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
+    """The offset that `reset`, the group's share.auto.offset.reset, gives at `now_ms`."""
+    if reset.to_start:
+        return partition.log_start_offset
+    if reset.back_ms is not None:
+        found = offset_for_timestamp(partition.log, now_ms - reset.back_ms)
+        if found is not None:
+            return min(found.offset, partition.high_watermark)
+    return partition.high_watermark
+
 
 # The most bytes read from a partition at a time, unless a single batch is larger.
 PORTION_BYTES = 1 << 20

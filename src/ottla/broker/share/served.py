@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.watcher import Waiter
+from ottla.broker.partitions.waiters import Waiter
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.share.assignment_lookup import AssignmentLookup
-from ottla.broker.share.dead_letter_sender import DeadLetterSender
-from ottla.broker.share.dead_letters import DeadLetterWriter
-from ottla.broker.share.first_offset import first_offset
+from ottla.broker.share.dead_letters import DeadLetterSender, DeadLetterWriter
 from ottla.broker.share.group_settings import ShareGroupConfig, ShareGroupSettings
 from ottla.broker.share.messages import INITIALIZE, READ, WRITE, Begin
-from ottla.broker.share.persister import Persister
-from ottla.broker.share.portion import Portion, count_bytes, read_portion
+from ottla.broker.share.persister import AssignmentLookup, Persister
+from ottla.broker.share.portion import Portion, count_bytes, first_offset, read_portion
 from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition

@@ -10,10 +10,9 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.share.assignment_lookup import AssignmentLookup
-from ottla.broker.share.dead_letter_sender import DeadLetterSender
+from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.persister import AssignmentLookup, Persister
 from ottla.broker.share.served import ServedPartition
 from ottla.network.connection import Connection
 from ottla.share.records import ShareKey

@@ -5,26 +5,104 @@ the next one.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition, by_topic
 from ottla.broker.cluster.links import Links
+from ottla.broker.groups import Groups
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.transactions.deleted import deleted_among
-from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.coordination.interface.store import Store
-from ottla.transaction.outcome import TransactionOutcome
-from ottla.transaction.turn import Markers
+from ottla.metadata import nodes, paths
+from ottla.transaction.transaction import Markers, TransactionOutcome
 from ottla.wire.messages.transactions import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+
+
+async def deleted_among(
+    store: Store, partitions: Iterable[TopicPartition]
+) -> frozenset[TopicPartition]:
+    """The partitions that do not exist, or whose topic is being deleted. Raises OttlaError."""
+    counts: dict[str, int] = {}
+    gone = []
+    for partition in partitions:
+        if partition.topic not in counts:
+            counts[partition.topic] = await _partitions_of(store, partition.topic)
+        if partition.partition >= counts[partition.topic]:
+            gone.append(partition)
+    return frozenset(gone)
+
+
+async def _partitions_of(store: Store, topic: str) -> int:
+    """The number of a topic's partitions; 0 if it is deleted or marked for deletion."""
+    path = paths.topic(topic)
+    node = await store.get(path)
+    if node is None or await store.get(paths.topic_deletion(topic)) is not None:
+        return 0
+    return len(nodes.decode_topic(path, node.data).replicas)
+
+
+class MarkerWriter:
+    """Appends end-of-transaction markers; no other part of the broker does.
+
+    In partitions of `__consumer_offsets` the group coordinator appends them, and commits or drops
+    the offsets of the transaction with them.
+    """
+
+    def __init__(self, partitions: Partitions, groups: Groups) -> None:
+        self._partitions = partitions
+        self._groups = groups
+
+    def write(
+        self,
+        outcome: TransactionOutcome,
+        partitions: Sequence[TopicPartition],
+        on_done: Callable[[dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """Append the marker to each of `partitions`; call `on_done` when all committed or failed.
+
+        `on_done` is given a code for each partition.
+        """
+        codes: dict[TopicPartition, ErrorCode] = {}
+        ends: list[tuple[TopicPartition, int]] = []
+        for name in partitions:
+            try:
+                ends.append((name, self._append(outcome, name)))
+            except OttlaError as error:
+                codes[name] = error.code
+
+        def on_committed(name: TopicPartition, code: ErrorCode) -> None:
+            codes[name] = code
+            if len(codes) == len(partitions):
+                on_done(codes)
+
+        if not ends:
+            on_done(codes)
+        for name, end in ends:
+            partition = self._partitions.get(*name)
+            partition.on_high_watermark(end, partial(on_committed, name))
+
+    def _append(self, outcome: TransactionOutcome, name: TopicPartition) -> int:
+        """Append one marker; return the offset below which all must be committed."""
+        if name.topic == CONSUMER_OFFSETS:
+            return self._groups.end_transaction(name.partition, outcome)
+        return self._partitions.get(*name).end_transaction(
+            outcome.marker,
+            outcome.producer_id,
+            outcome.producer_epoch,
+            raises_epoch=outcome.raises_epoch,
+        )
+
 
 _log = logging.getLogger(__name__)
 

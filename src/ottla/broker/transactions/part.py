@@ -10,11 +10,9 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
-from ottla.broker.transactions.marker_sender import MarkerSender
-from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.broker.transactions.marker_sender import MarkerSender, MarkerWriter
 from ottla.broker.transactions.transactions import Transactions
-from ottla.broker.transactions.verification import Verifications
+from ottla.broker.transactions.verification import AddPartitionsSender, Verifications
 
 
 @dataclass(frozen=True, slots=True)

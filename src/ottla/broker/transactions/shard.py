@@ -15,11 +15,15 @@ from ottla.broker.coordinating import Shard, Ticket, give
 from ottla.broker.coordinating.replay import replay
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
-from ottla.transaction.coordinator import TransactionCoordinator
+from ottla.transaction.coordinator import TransactionCoordinator, TransactionSettings
 from ottla.transaction.records import decode, encode
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.state import TransactionState
-from ottla.transaction.turn import Markers, TransactionDecision, TransactionRecord, TransactionReply
+from ottla.transaction.transaction import (
+    Markers,
+    TransactionDecision,
+    TransactionRecord,
+    TransactionReply,
+    TransactionState,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -10,16 +10,53 @@ from ottla.broker.coordinating import Shards, ShardsStatus, Ticket
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import TRANSACTION_STATE
-from ottla.broker.transactions.answer import TransactionAnswer
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.shard import Command, TransactionShard, Upkeep
-from ottla.transaction.coordinator import TransactionCoordinator
-from ottla.transaction.settings import TransactionSettings
-from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
-from ottla.transaction.turn import Answered, TransactionDecision
+from ottla.transaction.coordinator import TransactionCoordinator, TransactionSettings
+from ottla.transaction.transaction import (
+    EPOCH_PER_TRANSACTION,
+    Answered,
+    ProducerIdentity,
+    TransactionDecision,
+)
+
+
+class TransactionAnswer:
+    """Calls `on_answer` with the answer of a command; `failed` turns an error into one."""
+
+    __slots__ = ("_failed", "_on_answer")
+
+    # The answer's type depends on the command.
+    def __init__(
+        self, on_answer: Callable[[Any], None], failed: Callable[[ErrorCode], Any]
+    ) -> None:
+        self._on_answer = on_answer
+        self._failed = failed
+
+    def give(self, message: Any) -> None:
+        self._on_answer(message)
+
+    def fail(self, code: ErrorCode) -> None:
+        self._on_answer(self._failed(code))
+
+
+def reply_with(
+    request: RequestContext, build: Callable[[Any], Any], failed: Callable[[ErrorCode], Any]
+) -> TransactionAnswer:
+    """A ticket whose answer is the request's response, built by `build`."""
+    return TransactionAnswer(lambda message: request.reply(build(message)), failed)
+
+
+def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:
+    """The code, with PRODUCER_FENCED as INVALID_PRODUCER_EPOCH before `fenced_from` (KIP-588)."""
+    if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code
+
 
 # A code for each partition.
 Codes = Mapping[TopicPartition, ErrorCode]

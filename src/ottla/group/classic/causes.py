@@ -2,7 +2,7 @@
 
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Turn
-from ottla.group.values.member import Member
+from ottla.group.values.member import Member, assigned_partitions, keeps_partitions
 from ottla.group.values.notes import (
     CLASSIC,
     Given,
@@ -12,7 +12,6 @@ from ottla.group.values.notes import (
     Settled,
     Who,
 )
-from ottla.group.values.subscription import assigned_partitions, keeps_partitions
 
 # The Java client's reason when its program did not poll in time.
 _POLL_TIMEOUT = "poll timeout"

@@ -4,7 +4,6 @@ prepare -> members join -> complete -> (syncing) the leader's assignment -> stab
 """
 
 from ottla.base.errors import ErrorCode
-from ottla.group.classic.answers import join_refused, joined, sync_refused
 from ottla.group.classic.causes import note_did_not_join, note_did_not_sync
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Turn
@@ -12,6 +11,11 @@ from ottla.group.records.stored import GroupRecord
 from ottla.group.values.member import Member
 from ottla.group.values.notes import Formed, Settled
 from ottla.group.values.timers import Due, TimerKey
+from ottla.wire.messages.classic_membership import (
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+    SyncGroupResponse,
+)
 
 
 def join_key(group: Group) -> TimerKey:
@@ -185,3 +189,53 @@ def _elect_joined_leader(group: Group) -> bool:
             group.leader = member.member_id
             return True
     return False
+
+
+NO_MEMBER_ID = ""
+
+
+def join_refused(code: ErrorCode, member_id: str = NO_MEMBER_ID) -> JoinGroupResponse:
+    """The answer to a join that failed; with MEMBER_ID_REQUIRED it carries the id to use.
+
+    It names no protocol; for versions before 7, which cannot send null, the shell sends "".
+    """
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
+
+
+def joined(group: Group, member: Member) -> JoinGroupResponse:
+    """A member's answer for the present generation; the leader's also lists all members."""
+    leads = member.member_id == group.leader
+    return JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader or "",
+        member_id=member.member_id,
+        members=roster(group) if leads else [],
+    )
+
+
+def roster(group: Group) -> list[JoinGroupResponseMember]:
+    """All members, as their leader needs them to assign partitions."""
+    return [
+        JoinGroupResponseMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            metadata=member.metadata(group.protocol_name),
+        )
+        for member in group.members.values()
+    ]
+
+
+def sync_refused(code: ErrorCode) -> SyncGroupResponse:
+    """The answer to a sync that failed."""
+    return SyncGroupResponse(error_code=code)
+
+
+def synced(group: Group, assignment: bytes) -> SyncGroupResponse:
+    """The answer with a member's assignment."""
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        assignment=assignment,
+    )

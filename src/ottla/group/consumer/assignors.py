@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappush, heapreplace
 from uuid import UUID
 
-from ottla.group.values.shares import NOTHING, AssignedSlot, Share
+from ottla.group.values.topics import NOTHING, AssignedSlot, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +159,46 @@ def _level(
                     shares[taker].add(slot)
                     loads.on_less(giver)
                     moved = True
+
+
+# The name of the assignor of share groups.
+SIMPLE = "simple"
+
+
+def simple(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
+    """The partitions of each member.
+
+    First each partition is assigned to one member; then each member without a partition is assigned
+    one that has the fewest members.
+    """
+    return _joined(members, uniform(members, partition_counts), partition_counts)
+
+
+def _joined(
+    members: Subscribers, shares: Mapping[str, Share], partition_counts: Mapping[UUID, int]
+) -> dict[str, Share]:
+    loads: dict[AssignedSlot, int] = {}
+    for share in shares.values():
+        for slot in share:
+            loads[slot] = loads.get(slot, 0) + 1
+    full = dict(shares)
+    for member_id in sorted(members):
+        if full[member_id]:
+            continue
+        readable = _readable(members[member_id].topics, partition_counts)
+        if readable:
+            before = members[member_id].share
+            slot = min(readable, key=lambda each: (loads.get(each, 0), each not in before, each))
+            loads[slot] = loads.get(slot, 0) + 1
+            full[member_id] = frozenset((slot,))
+    return full
+
+
+def _readable(
+    topics: frozenset[UUID], partition_counts: Mapping[UUID, int]
+) -> Sequence[AssignedSlot]:
+    return [
+        AssignedSlot(topic_id, index)
+        for topic_id in topics
+        for index in range(partition_counts.get(topic_id, 0))
+    ]

@@ -9,39 +9,102 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.causes import (
-    note_away,
-    note_left,
-    note_step,
-)
+from ottla.group.consumer.causes import note_away, note_left, note_step
 from ottla.group.consumer.membership import (
+    cancel_timers,
     describe_as,
+    keep_alive,
     remove,
     replace_static,
     require_known,
     require_room,
+    set_timers,
 )
-from ottla.group.consumer.reconciliation import reconcile
-from ottla.group.consumer.requests import JOIN, LEAVE, is_complete
-from ottla.group.consumer.sessions import cancel_timers, keep_alive, set_timers
-from ottla.group.consumer.targets import follow_topics
+from ottla.group.consumer.targets import follow_topics, reconcile, require_pattern
 from ottla.group.model.consumer_group import AWAY, NEW, ConsumerGroup
 from ottla.group.model.turn import Call, Turn, change
-from ottla.group.records.consumer import (
-    Current,
-    CurrentRecord,
-    MemberMetadata,
-    MemberState,
+from ottla.group.records.consumer import Current, CurrentRecord, MemberMetadata, MemberState
+from ottla.group.values.settings import GroupSettings, Pace
+from ottla.group.values.topics import (
+    NOTHING,
+    AssignedSlot,
+    Share,
+    Sight,
+    sees_all,
+    share_of,
+    topics_of,
 )
-from ottla.group.values.settings import Pace
-from ottla.group.values.shares import NOTHING, AssignedSlot, Share, share_of, topics_of
-from ottla.group.values.topics import Sight, sees_all
 from ottla.wire.messages.consumer_groups import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+
+JOIN = 0
+LEAVE = -1
+
+# From this version on members make their own ids (KIP-1082).
+_OWN_MEMBER_ID_FROM = 1
+
+
+def require_valid(
+    request: ConsumerGroupHeartbeatRequest, version: int, settings: GroupSettings
+) -> None:
+    """Raises OttlaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
+    epoch = request.member_epoch
+    _forbid(is_blank(request.group_id), "GroupId can't be empty.")
+    _forbid(is_blank(request.instance_id), "InstanceId can't be empty.")
+    _forbid(is_blank(request.rack_id), "RackId can't be empty.")
+    if version >= _OWN_MEMBER_ID_FROM or epoch != JOIN:
+        _forbid(is_blank(request.member_id), "MemberId can't be empty.")
+    if epoch == JOIN:
+        _require_complete(request)
+    elif epoch == AWAY:
+        _forbid(request.instance_id is None, "InstanceId can't be null.")
+    else:
+        _forbid(epoch < AWAY, f"MemberEpoch {epoch} is invalid.")
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in settings.consumer_assignors:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {assignor} is not supported. "
+            f"Supported assignors: {', '.join(settings.consumer_assignors)}.",
+        )
+    if request.subscribed_topic_regex:
+        require_pattern(request.subscribed_topic_regex)
+
+
+def is_blank(text: str | None) -> bool:
+    """Whether a text was sent and is blank."""
+    return text is not None and not text.strip()
+
+
+def is_complete(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether the request has all fields: then the answer has all, too."""
+    return (
+        request.rebalance_timeout_ms != -1
+        and request.topic_partitions is not None
+        and (request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex))
+    )
+
+
+def _require_complete(request: ConsumerGroupHeartbeatRequest) -> None:
+    _forbid(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided.")
+    _forbid(
+        request.topic_partitions is None or len(request.topic_partitions) > 0,
+        "TopicPartitions must be empty when (re-)joining.",
+    )
+    _forbid(
+        request.subscribed_topic_names is None and request.subscribed_topic_regex is None,
+        "SubscribedTopicNames or SubscribedTopicRegex must be set when (re-)joining.",
+    )
+
+
+def _forbid(condition: bool, words: str) -> None:
+    if condition:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, words)
+
 
 # A member that waits for partitions sends heartbeats so many times as often.
 _SOONER = 5

@@ -1,25 +1,135 @@
-"""Membership of a consumer group: members join, are looked up, and are removed."""
+"""Membership of a consumer group: members join, are looked up, and are removed.
+
+A member has deadlines for heartbeats, revocations, joins and syncs; one that misses a deadline is
+removed.
+"""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.consumer.causes import (
     note_changed,
     note_empty,
     note_joined,
+    note_late,
     note_left,
     note_returned,
 )
-from ottla.group.consumer.sessions import cancel_timers
 from ottla.group.model.consumer_group import NEW, ConsumerGroup
 from ottla.group.model.turn import Turn, change
 from ottla.group.records.consumer import (
     ConsumerGroupRecord,
+    Current,
     CurrentRecord,
     EpochRecord,
     MemberMetadata,
     MemberRecord,
+    MemberState,
     TargetRecord,
 )
+from ottla.group.values.settings import Pace
+from ottla.group.values.timers import Due, TimerKey
 from ottla.wire.messages.classic_membership import MemberIdentity, MemberResponse
+
+_OF_A_MEMBER = (Due.SESSION, Due.REVOKE, Due.JOIN, Due.SYNC)
+
+
+def keep_alive(turn: Turn, group: ConsumerGroup, member_id: str, pace: Pace) -> None:
+    """Restart the session of a member after a heartbeat."""
+    key = TimerKey(Due.SESSION, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + pace.session_timeout_ms)
+    group.pace = pace
+
+
+def set_timers(
+    turn: Turn,
+    group: ConsumerGroup,
+    member_id: str,
+    before: Current,
+    after: Current,
+    pace: Pace,
+) -> None:
+    """Restart the member's session, and time its revocations, if `after` has any."""
+    keep_alive(turn, group, member_id, pace)
+    key = TimerKey(Due.REVOKE, group.group_id, member_id)
+    if after.state is not MemberState.UNREVOKED_PARTITIONS:
+        turn.timers.cancel(key)
+    elif before.state is not after.state or before.epoch != after.epoch or key not in turn.timers:
+        timeout_ms = group.members[member_id].rebalance_timeout_ms
+        turn.timers.set(key, turn.now_ms + timeout_ms)
+
+
+def keep_classic_alive(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Restart a classic member's session, which is as long as it asked for."""
+    classic = group.members[member_id].classic
+    assert classic is not None
+    key = TimerKey(Due.SESSION, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + classic.session_timeout_ms)
+
+
+def await_join(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Give a classic member that must join again its rebalance timeout."""
+    key = TimerKey(Due.JOIN, group.group_id, member_id)
+    if key not in turn.timers:
+        turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)
+
+
+def await_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Time the SyncGroup of a classic member that has joined."""
+    turn.timers.cancel(TimerKey(Due.JOIN, group.group_id, member_id))
+    key = TimerKey(Due.SYNC, group.group_id, member_id)
+    turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)
+
+
+def end_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """End the wait for a member's SyncGroup."""
+    turn.timers.cancel(TimerKey(Due.SYNC, group.group_id, member_id))
+
+
+def cancel_timers(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
+    """Cancel all deadlines of a member."""
+    for due in _OF_A_MEMBER:
+        turn.timers.cancel(TimerKey(due, group.group_id, member_id))
+
+
+_LATE = {
+    Due.REVOKE: "it did not revoke its partitions within {} ms",
+    Due.JOIN: "it did not join again within {} ms",
+    Due.SYNC: "it did not ask for its assignment within {} ms",
+}
+
+
+def start(turn: Turn, group: ConsumerGroup) -> None:
+    """Start the members' sessions, as a new coordinator has loaded the group."""
+    settings = turn.settings
+    pace = Pace(settings.consumer_session_timeout_ms, settings.consumer_heartbeat_interval_ms)
+    for member_id, metadata in group.members.items():
+        if metadata.classic is not None:
+            keep_classic_alive(turn, group, member_id)
+            continue
+        current = group.current.get(member_id, NEW)
+        set_timers(turn, group, member_id, current, current, pace)
+
+
+def on_deadline(turn: Turn, group: ConsumerGroup, key: TimerKey) -> None:
+    """Remove a member without a heartbeat, or whose revocation, join or sync is late."""
+    metadata = group.members.get(key.member_id)
+    if metadata is None:
+        return
+    words, setting = _lateness(group, metadata, key.due)
+    note_late(turn, group, key.member_id, words, setting)
+    remove(turn, group, key.member_id)
+
+
+def _lateness(group: ConsumerGroup, metadata: MemberMetadata, due: Due) -> tuple[str, str]:
+    if due is not Due.SESSION:
+        timeout_ms = metadata.rebalance_timeout_ms
+        return _LATE[due].format(timeout_ms), f"max.poll.interval.ms={timeout_ms}"
+    if metadata.classic is not None:
+        timeout_ms = metadata.classic.session_timeout_ms
+        setting = f"session.timeout.ms={timeout_ms}"
+    else:
+        assert group.pace is not None, "a session that ends has begun"
+        timeout_ms, setting = group.pace.session_timeout_ms, group.pace.session_limit
+    return f"it sent no heartbeat for {timeout_ms} ms", setting
 
 
 def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:

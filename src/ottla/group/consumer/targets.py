@@ -1,14 +1,160 @@
-"""The epoch of a group rises with its members and their topics; the target follows it."""
+"""Target assignments of a consumer group, and how members reach them (KIP-848).
 
-from collections.abc import Collection
+The epoch of a group rises with its members and their topics; the target follows it. A member first
+revokes partitions, then gets new ones. A partition is assigned only once no other member has it, so
+that two members never read the same one.
+"""
 
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from ottla.base.patterns import compiled
 from ottla.group.consumer.assignors import ASSIGNORS, Subscriber
 from ottla.group.consumer.causes import note_target, note_topics_changed
-from ottla.group.consumer.subscriptions import Subscriptions, resolve
 from ottla.group.model.consumer_group import FIRST_EPOCH, NO_EPOCH, ConsumerGroup
 from ottla.group.model.turn import Turn, change
-from ottla.group.records.consumer import EpochRecord, TargetEpochRecord, TargetRecord
-from ottla.group.values.topics import shape_hash
+from ottla.group.records.consumer import (
+    Current,
+    EpochRecord,
+    MemberState,
+    TargetEpochRecord,
+    TargetRecord,
+)
+from ottla.group.values.topics import (
+    NOTHING,
+    AssignedSlot,
+    Share,
+    Sight,
+    TopicShape,
+    TopicsView,
+    shape_hash,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """The existing topics that each member reads.
+
+    `names`: also names that do not exist, and what patterns match whether a member may see it.
+    `unheard`: members whose sight is not known yet: of their pattern they read what they have.
+    """
+
+    names: frozenset[str]
+    shapes: dict[UUID, TopicShape]
+    by_member: dict[str, frozenset[UUID]]
+    unheard: frozenset[str]
+
+
+def require_pattern(pattern: str) -> None:
+    """Raises OttlaError (INVALID_REGULAR_EXPRESSION) where RE2 cannot read it."""
+    _compiled(pattern)
+
+
+def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
+    """Look up what every member reads."""
+    patterns = {each.topic_regex for each in group.members.values() if each.topic_regex}
+    matching = {pattern: _matching(pattern, topics.names()) for pattern in patterns}
+    names: set[str] = set()
+    shapes: dict[UUID, TopicShape] = {}
+    by_member: dict[str, frozenset[UUID]] = {}
+    unheard: set[str] = set()
+    for member_id, metadata in group.members.items():
+        wanted = set(metadata.topic_names)
+        if metadata.topic_regex:
+            matched = matching[metadata.topic_regex]
+            names |= matched
+            sight = group.sights.get(member_id)
+            if sight is None:
+                unheard.add(member_id)
+                sight = _sight_of_share(group, member_id, topics)
+            wanted.update(name for name in matched if sight(name))
+        names |= wanted
+        ids = set()
+        for name in wanted:
+            shape = topics.find(name)
+            if shape is not None:
+                shapes[shape.id] = shape
+                ids.add(shape.id)
+        by_member[member_id] = frozenset(ids)
+    return Subscriptions(frozenset(names), shapes, by_member, frozenset(unheard))
+
+
+def _sight_of_share(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Sight:
+    """Return the topics that a member was assigned and so may see, as far as is known."""
+    held = {topics.name_of(slot.topic_id) for slot in group.target_of(member_id)}
+    return lambda name: name in held
+
+
+def _matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
+    """Topics whose whole name matches, internal ones included.
+
+    Only a client that resolves its pattern itself leaves internal topics out.
+    """
+    found = _compiled(pattern)
+    return frozenset(name for name in names if found.fullmatch(name))
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> Any:
+    return compiled(pattern, "SubscribedTopicRegex")
+
+
+# Whether some other member has the partition, or has yet to revoke it.
+IsTaken = Callable[[AssignedSlot], bool]
+
+
+def reconcile(
+    current: Current,
+    target_epoch: int,
+    target: Share,
+    is_taken: IsTaken,
+    owned: Collection[AssignedSlot] | None,
+) -> Current:
+    """The member's next step, or the same value where there is none.
+
+    `owned` are the partitions that the member reports; None where it reports none.
+    """
+    match current.state:
+        case MemberState.STABLE:
+            if current.epoch == target_epoch:
+                return current
+            return _step(current, target_epoch, target, is_taken, owned)
+        case MemberState.UNREVOKED_PARTITIONS:
+            if owned is None or not current.revoking.isdisjoint(owned):
+                return current
+            return _step(current, target_epoch, target, is_taken, owned)
+        case MemberState.UNRELEASED_PARTITIONS:
+            return _step(current, target_epoch, target, is_taken, owned)
+
+
+def _step(
+    current: Current,
+    target_epoch: int,
+    target: Share,
+    is_taken: IsTaken,
+    owned: Collection[AssignedSlot] | None,
+) -> Current:
+    kept = current.assigned & target
+    revoking = current.assigned - target
+    if revoking and (owned is None or not revoking.isdisjoint(owned)):
+        return Current(
+            current.epoch,
+            current.previous_epoch,
+            MemberState.UNREVOKED_PARTITIONS,
+            kept,
+            revoking,
+            current.given,
+        )
+    wanted = target - kept
+    free = frozenset(slot for slot in wanted if not is_taken(slot))
+    state = MemberState.STABLE if len(free) == len(wanted) else MemberState.UNRELEASED_PARTITIONS
+    previous = current.previous_epoch if current.epoch == target_epoch else current.epoch
+    given = {slot: current.given_in(slot) for slot in kept} | dict.fromkeys(free, target_epoch)
+    after = Current(target_epoch, previous, state, kept | free, NOTHING, given)
+    return current if after == current else after
 
 
 def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None:

@@ -16,14 +16,13 @@ from ottla.group.classic.rebalance import (
     session_key,
     sync_key,
 )
-from ottla.group.consumer.membership import member_tombstones
-from ottla.group.consumer.sessions import cancel_timers, keep_classic_alive
-from ottla.group.consumer.translation import assignment_of, share_in, subscription_of
+from ottla.group.consumer.classic_members import assignment_of, share_in, subscription_of
+from ottla.group.consumer.membership import cancel_timers, keep_classic_alive, member_tombstones
 from ottla.group.coordinator.registry import Registry
 from ottla.group.model.consumer_group import NEW, ConsumerGroup
 from ottla.group.model.group import Group, GroupState
 from ottla.group.model.turn import Turn, change
-from ottla.group.offsets import deletion
+from ottla.group.offsets.stored_offsets import write_tombstones
 from ottla.group.records.consumer import (
     ClassicMember,
     ConsumerGroupRecord,
@@ -37,10 +36,9 @@ from ottla.group.records.consumer import (
     TargetRecord,
 )
 from ottla.group.records.stored import GroupRecord
-from ottla.group.values.member import Member
+from ottla.group.values.member import CONSUMER_PROTOCOL_TYPE, Member
 from ottla.group.values.notes import CLASSIC, CONSUMER, GroupEvent, Happening
-from ottla.group.values.shares import NOTHING, Share
-from ottla.group.values.subscription import CONSUMER_PROTOCOL_TYPE
+from ottla.group.values.topics import NOTHING, Share
 
 _UPGRADES = ("bidirectional", "upgrade")
 _DOWNGRADES = ("bidirectional", "downgrade")
@@ -61,7 +59,7 @@ def begin_classic_again(registry: Registry, turn: Turn, group_id: str) -> None:
     group = registry.consumer_groups.get(group_id)
     if group is not None:
         assert group.is_empty
-        deletion.write_tombstones(turn, group)
+        write_tombstones(turn, group)
         registry.drop_consumer_group(group)
 
 
@@ -118,7 +116,7 @@ def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -
         cancel_timers(turn, group, member_id)
         for record in member_tombstones(group, member_id):
             turn.write(record)
-    deletion.write_tombstones(turn, group)
+    write_tombstones(turn, group)
     classic.offsets = group.offsets
     del registry.consumer_groups[group.group_id]
     registry.groups[group.group_id] = classic

@@ -9,10 +9,10 @@ It does no I/O, knows no clock, and never waits.
 
 from collections.abc import Sequence
 
-from ottla.group.classic import liveness
+from ottla.group.classic import membership as classic_membership
 from ottla.group.classic.causes import note_too_many
 from ottla.group.classic.rebalance import keep_alive, prepare
-from ottla.group.consumer import deadlines, description
+from ottla.group.consumer import membership as consumer_membership
 from ottla.group.coordinator import descriptions
 from ottla.group.coordinator.conversion import downgrade_if_classic, go_on_after_downgrade
 from ottla.group.coordinator.membership_commands import MembershipCommands
@@ -20,10 +20,11 @@ from ottla.group.coordinator.offset_commands import OffsetCommands
 from ottla.group.coordinator.registry import Registry
 from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.model.turn import Call, GroupDecision, Moment, answered
-from ottla.group.offsets import deletion
+from ottla.group.offsets.stored_offsets import delete_group
 from ottla.group.values.member import Ticket
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
+from ottla.wire.messages.consumer_groups import DescribedShareGroup
 from ottla.wire.messages.groups import ListedGroup
 
 
@@ -50,10 +51,10 @@ class GroupCoordinator:
         elif key is not None:
             group = self.registry.any(key.group_id)
             if isinstance(group, ConsumerGroup):
-                deadlines.on_deadline(turn, group, key)
+                consumer_membership.on_deadline(turn, group, key)
                 downgrade_if_classic(self.registry, turn, group)
             elif group is not None:
-                liveness.on_deadline(turn, group, key)
+                classic_membership.on_deadline(turn, group, key)
         return turn.decision
 
     def start(self, at: Moment) -> GroupDecision:
@@ -69,7 +70,7 @@ class GroupCoordinator:
             else:
                 go_on_after_downgrade(turn, group)
         for consumer_group in list(self.registry.consumer_groups.values()):
-            deadlines.start(turn, consumer_group)
+            consumer_membership.start(turn, consumer_group)
             downgrade_if_classic(self.registry, turn, consumer_group)
         self.share.start(turn)
         return turn.decision
@@ -86,21 +87,32 @@ class GroupCoordinator:
 
     def describe(self, call: Call, group_id: str) -> GroupDecision:
         """DescribeGroups for one group; the answer is a DescribedGroup."""
-        is_other = group_id in self.registry.consumer_groups or group_id in self.share
         group = self.registry.groups.get(group_id)
-        described = descriptions.describe(group_id, group, call.version, is_other=is_other)
-        return answered(call, described)
+        is_other = self.registry.knows(group_id)
+        return answered(
+            call,
+            descriptions.describe_classic_group(group_id, group, call.version, is_other=is_other),
+        )
 
     def describe_consumer_group(
         self, call: Call, group_id: str, topics: TopicsView
     ) -> GroupDecision:
-        """ConsumerGroupDescribe for one group; the answer is its DescribedGroup."""
+        """ConsumerGroupDescribe for one group; the answer is its DescribedConsumerGroup."""
         group = self.registry.consumer_groups.get(group_id)
-        if group is None:
-            is_classic = group_id in self.registry.groups or group_id in self.share
-            return answered(call, description.not_found(group_id, is_classic=is_classic))
+        is_other = self.registry.knows(group_id)
         assignors = self.registry.settings.consumer_assignors
-        return answered(call, description.describe(group, topics, assignors))
+        return answered(
+            call,
+            descriptions.describe_consumer_group(
+                group_id, group, topics, assignors, is_other=is_other
+            ),
+        )
+
+    def describe_share_group(self, group_id: str, topics: TopicsView) -> DescribedShareGroup:
+        """A group in the form of ShareGroupDescribe."""
+        group = self.share.groups.get(group_id)
+        is_other = self.registry.knows(group_id)
+        return descriptions.describe_share_group(group_id, group, topics, is_other=is_other)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """ListGroups, with the filters of its request."""
@@ -114,5 +126,5 @@ class GroupCoordinator:
         """DeleteGroups for one group; the answer is an ErrorCode."""
         turn = self.registry.turn(at)
         group = self.registry.any(group_id)
-        turn.reply(call.ticket, deletion.delete_group(turn, group, self.registry.pending))
+        turn.reply(call.ticket, delete_group(turn, group, self.registry.pending))
         return turn.decision

@@ -1,24 +1,38 @@
-"""The answers to DescribeGroups and ListGroups."""
+"""The answers to DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and ListGroups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ottla.base.errors import ErrorCode
+from ottla.group.consumer.assignors import SIMPLE
+from ottla.group.consumer.targets import preferred_assignor
 from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.model.group import AnyGroup, Group, GroupState
 from ottla.group.model.share_group import ShareGroup
-from ottla.group.values.subscription import CONSUMER_PROTOCOL_TYPE
+from ottla.group.values.member import CONSUMER_PROTOCOL_TYPE
+from ottla.group.values.topics import NOTHING, Share, TopicsView, named_topics
+from ottla.wire.messages.consumer_groups import (
+    ConsumerGroupMember,
+    DescribedAssignment,
+    DescribedConsumerGroup,
+    DescribedShareGroup,
+    DescribedTopicPartitions,
+    ShareGroupMember,
+)
 from ottla.wire.messages.groups import DescribedGroup, DescribedGroupMember, ListedGroup
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
 SHARE = "share"
 
+_CLASSIC_MEMBER = 0
+_CONSUMER_MEMBER = 1
+
 # From this version on an unknown group is an error; before, it was shown as dead (KIP-1043).
 _GROUP_NOT_FOUND_FROM = 6
 
 
-def describe(
-    group_id: str, group: Group | None, version: int, *, is_other: bool = False
+def describe_classic_group(
+    group_id: str, group: Group | None, version: int, *, is_other: bool
 ) -> DescribedGroup:
     """The group as it stands. What members offer is shown of a stable group only, as in Kafka.
 
@@ -27,12 +41,11 @@ def describe(
     if group is None:
         if version < _GROUP_NOT_FOUND_FROM:
             return DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
-        words = "is not a classic group" if is_other else "not found"
         return DescribedGroup(
             group_id=group_id,
             group_state=GroupState.DEAD.value,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} {words}.",
+            error_message=_not_found(group_id, CLASSIC, is_other=is_other),
         )
     stable = group.state is GroupState.STABLE
     return DescribedGroup(
@@ -52,6 +65,99 @@ def describe(
             for member in group.members.values()
         ],
     )
+
+
+def describe_consumer_group(
+    group_id: str,
+    group: ConsumerGroup | None,
+    topics: TopicsView,
+    assignors: Collection[str],
+    *,
+    is_other: bool,
+) -> DescribedConsumerGroup:
+    """The group with the current and the target assignment of each member."""
+    if group is None and not group_id:
+        return DescribedConsumerGroup(error_code=ErrorCode.INVALID_GROUP_ID)
+    if group is None:
+        return DescribedConsumerGroup(
+            group_id=group_id,
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=_not_found(group_id, CONSUMER, is_other=is_other),
+        )
+
+    members = []
+    for member_id, metadata in sorted(group.members.items()):
+        current = group.current.get(member_id)
+        # Partitions that it has yet to revoke are included, as it may still read them.
+        held = NOTHING if current is None else current.assigned | current.revoking
+        members.append(
+            ConsumerGroupMember(
+                member_id=member_id,
+                instance_id=metadata.instance_id,
+                rack_id=metadata.rack_id,
+                member_epoch=0 if current is None else current.epoch,
+                client_id=metadata.client_id,
+                client_host=metadata.client_host,
+                subscribed_topic_names=list(metadata.topic_names),
+                subscribed_topic_regex=metadata.topic_regex or "",
+                assignment=_assignment(held, topics),
+                target_assignment=_assignment(group.target_of(member_id), topics),
+                member_type=_CONSUMER_MEMBER if metadata.classic is None else _CLASSIC_MEMBER,
+            )
+        )
+    return DescribedConsumerGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=preferred_assignor(group, assignors),
+        members=members,
+    )
+
+
+def describe_share_group(
+    group_id: str, group: ShareGroup | None, topics: TopicsView, *, is_other: bool
+) -> DescribedShareGroup:
+    """The group with its members and their assignments."""
+    if group is None:
+        return DescribedShareGroup(
+            group_id=group_id,
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=_not_found(group_id, SHARE, is_other=is_other),
+        )
+    members = []
+    for member_id, metadata in sorted(group.members.items()):
+        current = group.current.get(member_id)
+        assigned = NOTHING if current is None else current.assigned
+        members.append(
+            ShareGroupMember(
+                member_id=member_id,
+                rack_id=metadata.rack_id,
+                member_epoch=0 if current is None else current.epoch,
+                client_id=metadata.client_id,
+                client_host=metadata.client_host,
+                subscribed_topic_names=list(metadata.topic_names),
+                assignment=_assignment(assigned, topics),
+            )
+        )
+    return DescribedShareGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=SIMPLE,
+        members=members,
+    )
+
+
+def _assignment(share: Share, topics: TopicsView) -> DescribedAssignment:
+    return DescribedAssignment(
+        topic_partitions=named_topics(share, topics, DescribedTopicPartitions)
+    )
+
+
+def _not_found(group_id: str, kind: str, *, is_other: bool) -> str:
+    return f"Group {group_id} {f'is not a {kind} group' if is_other else 'not found'}."
 
 
 def is_listed(group: AnyGroup | ShareGroup, states: Sequence[str], types: Sequence[str]) -> bool:

@@ -1,9 +1,10 @@
 """The commands about members, of whichever protocol they and their group speak."""
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.classic import join_group, leave_group, liveness, sync_group
-from ottla.group.classic.answers import NO_MEMBER_ID, join_refused, sync_refused
-from ottla.group.consumer import classic_members, heartbeats, membership, requests
+from ottla.group.classic import join_group
+from ottla.group.classic import membership as classic_membership
+from ottla.group.classic.rebalance import NO_MEMBER_ID, join_refused, sync_refused
+from ottla.group.consumer import classic_members, heartbeats, membership
 from ottla.group.coordinator.conversion import (
     begin_classic_again,
     downgrade_if_classic,
@@ -74,7 +75,7 @@ class MembershipCommands:
         elif isinstance(group, ConsumerGroup):
             turn.reply(call.ticket, classic_members.sync(turn, group, request))
         else:
-            sync_group.sync(turn, group, call, request)
+            classic_membership.sync(turn, group, call, request)
         return turn.decision
 
     def heartbeat(self, call: Call, request: HeartbeatRequest, at: Moment) -> GroupDecision:
@@ -86,7 +87,7 @@ class MembershipCommands:
         elif isinstance(group, ConsumerGroup):
             code = classic_members.heartbeat(turn, group, request)
         else:
-            code = liveness.heartbeat(turn, group, request)
+            code = classic_membership.heartbeat(turn, group, request)
         turn.reply(call.ticket, HeartbeatResponse(error_code=code))
         return turn.decision
 
@@ -94,14 +95,14 @@ class MembershipCommands:
         """LeaveGroup; before version 3 the one member's error is the whole answer's."""
         turn = self._registry.turn(at)
         group = self._registry.any(request.group_id)
-        members = leave_group.leaving_members(request, call.version)
+        members = classic_membership.leaving_members(request, call.version)
         if group is None:
-            answers = leave_group.refused(members, ErrorCode.UNKNOWN_MEMBER_ID)
+            answers = classic_membership.refused(members, ErrorCode.UNKNOWN_MEMBER_ID)
         elif isinstance(group, ConsumerGroup):
             answers = membership.leave(turn, group, members)
             downgrade_if_classic(self._registry, turn, group)
         else:
-            answers = leave_group.leave(turn, group, members)
+            answers = classic_membership.leave(turn, group, members)
         if call.version < 3:
             response = LeaveGroupResponse(error_code=answers[0].error_code)
         else:
@@ -120,10 +121,10 @@ class MembershipCommands:
         """ConsumerGroupHeartbeat (KIP-848). A pattern finds the topics that the client sees."""
         turn = self._registry.turn(at)
         try:
-            requests.require_valid(request, call.version, self._registry.settings)
+            heartbeats.require_valid(request, call.version, self._registry.settings)
             group = self._consumer_group(turn, request)
             answer = heartbeats.heartbeat(turn, group, call, request, pace, sight)
-            if request.member_epoch == requests.LEAVE:
+            if request.member_epoch == heartbeats.LEAVE:
                 downgrade_if_classic(self._registry, turn, group)
         except OttlaError as error:
             answer = ConsumerGroupHeartbeatResponse(
@@ -142,7 +143,7 @@ class MembershipCommands:
             raise OttlaError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group."
             )
-        if request.member_epoch != requests.JOIN:
+        if request.member_epoch != heartbeats.JOIN:
             raise OttlaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found.")
         classic = self._registry.groups.get(group_id)
         if classic is None or classic.is_empty:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from ottla.base.errors import ErrorCode
 from ottla.group.coordinator.registry import Registry
 from ottla.group.model.turn import Call, GroupDecision, Moment, answered
-from ottla.group.offsets import commit, deletion, fetch, retention
+from ottla.group.offsets import commit, stored_offsets
 from ottla.group.offsets.commit import validate_member_epoch
 from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -41,7 +41,7 @@ class OffsetCommands:
         self,
         call: Call,
         request: TxnOffsetCommitRequest,
-        exists: deletion.Exists,
+        exists: stored_offsets.Exists,
         at: Moment,
     ) -> GroupDecision:
         """TxnOffsetCommit. Its records are for `apply_pending`, and wait for the outcome."""
@@ -59,8 +59,8 @@ class OffsetCommands:
         self,
         call: Call,
         group_id: str,
-        wanted: Sequence[fetch.WantedTopic] | None,
-        build: Callable[[list[fetch.FetchedTopic]], object],
+        wanted: Sequence[stored_offsets.WantedTopic] | None,
+        build: Callable[[list[stored_offsets.FetchedTopic]], object],
         *,
         is_stable: bool = False,
     ) -> GroupDecision:
@@ -69,9 +69,9 @@ class OffsetCommands:
         It has all applied offsets, and like all answers is sent once they are committed. With
         `is_stable` it leaves out offsets that a transaction may still change (KIP-447).
         """
-        fetched = fetch.fetch(self._registry.any(group_id), wanted)
+        fetched = stored_offsets.fetch(self._registry.any(group_id), wanted)
         if is_stable and self._registry.pending:
-            fetched = fetch.without_pending(fetched, group_id, self._registry.pending)
+            fetched = stored_offsets.without_pending(fetched, group_id, self._registry.pending)
         return answered(call, build(fetched))
 
     def check_member(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
@@ -91,13 +91,13 @@ class OffsetCommands:
         self,
         call: Call,
         request: OffsetDeleteRequest,
-        exists: deletion.Exists,
+        exists: stored_offsets.Exists,
         at: Moment,
     ) -> GroupDecision:
         """OffsetDelete."""
         turn = self._registry.turn(at)
         group = self._registry.any(request.group_id)
-        turn.reply(call.ticket, deletion.delete_offsets(turn, group, request, exists))
+        turn.reply(call.ticket, stored_offsets.delete_offsets(turn, group, request, exists))
         return turn.decision
 
     def expire_offsets(self, at: Moment) -> GroupDecision:
@@ -105,13 +105,13 @@ class OffsetCommands:
         turn = self._registry.turn(at)
         self._registry.sweep()
         for group in self._registry.all():
-            retention.expire(turn, group, self._registry.pending)
+            stored_offsets.expire(turn, group, self._registry.pending)
         return turn.decision
 
     def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> GroupDecision:
         """Forget the offsets of partitions that were deleted."""
         turn = self._registry.turn(at)
         for group in self._registry.all():
-            deletion.forget_topic_partitions(turn, group, gone)
+            stored_offsets.forget_topic_partitions(turn, group, gone)
         self._registry.share.forget_topics(turn, gone)
         return turn.decision

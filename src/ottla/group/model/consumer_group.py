@@ -17,8 +17,7 @@ from ottla.group.records.consumer import (
 )
 from ottla.group.records.stored import CommittedOffset
 from ottla.group.values.settings import Pace
-from ottla.group.values.shares import NOTHING, AssignedSlot, Share
-from ottla.group.values.topics import Sight
+from ottla.group.values.topics import NOTHING, AssignedSlot, Share, Sight
 
 # The current assignment of a member before its first answer.
 NEW = Current(0, 0, MemberState.STABLE, NOTHING, NOTHING)

@@ -6,8 +6,12 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.records.stored import CommittedOffset, StoredGroup, StoredMember
-from ottla.group.values.member import Member, OfferedProtocol
-from ottla.group.values.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from ottla.group.values.member import (
+    CONSUMER_PROTOCOL_TYPE,
+    Member,
+    OfferedProtocol,
+    subscribed_topics,
+)
 
 
 class GroupState(StrEnum):

@@ -15,7 +15,7 @@ from ottla.group.records.share import (
     ShareTargetRecord,
     TopicState,
 )
-from ottla.group.values.shares import NOTHING, Share
+from ottla.group.values.topics import NOTHING, Share
 
 
 class ShareGroupPhase(StrEnum):

@@ -11,7 +11,7 @@ from ottla.group.model.group import AnyGroup, GroupState
 from ottla.group.model.turn import Turn
 from ottla.group.records.consumer import Current
 from ottla.group.records.stored import CommittedOffset, OffsetRecord
-from ottla.group.values.shares import AssignedSlot
+from ottla.group.values.topics import AssignedSlot
 from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -1,13 +1,17 @@
 """The records of share groups, as values and as Kafka's bytes."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from ottla.group.records.written import GroupEpoch, TargetEpoch, TargetShare
-from ottla.group.values.shares import Share, share_of, topics_of
-from ottla.wire.stored import decode_versioned, encode_versioned
+from ottla.group.records.assignment import (
+    AssignmentRecord,
+    GroupEpoch,
+    OfMember,
+    TargetEpoch,
+    TargetShare,
+)
+from ottla.group.values.topics import Share, share_of, topics_of
 from ottla.wire.stored_share_groups import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -27,8 +31,6 @@ from ottla.wire.stored_share_groups import (
     TopicPartitionsInfo,
 )
 
-_MEMBER, _GROUP, _TARGET, _TARGET_SHARE, _CURRENT, _STATE = 10, 11, 12, 13, 14, 15
-_VALUE_VERSION = 0
 # A member of a share group always has its target assignment.
 _STABLE = 0
 
@@ -61,52 +63,77 @@ class TopicState:
     partitions: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareMemberRecord:
-    """A member, or the tombstone."""
+class ShareMemberRecord(OfMember[ShareMemberMetadata]):
+    """A member's metadata, or the tombstone."""
 
-    group_id: str
-    member_id: str
-    metadata: ShareMemberMetadata | None
+    __slots__ = ()
+    key_type = ShareGroupMemberMetadataKey
+    value_type = ShareGroupMemberMetadataValue
 
-    @property
-    def is_tombstone(self) -> bool:
-        return self.metadata is None
+    def to_value(self) -> ShareGroupMemberMetadataValue:
+        assert self.content is not None
+        return ShareGroupMemberMetadataValue(
+            rack_id=self.content.rack_id,
+            client_id=self.content.client_id,
+            client_host=self.content.client_host,
+            subscribed_topic_names=list(self.content.topic_names),
+        )
+
+    @classmethod
+    def read(cls, stored: ShareGroupMemberMetadataValue) -> tuple[ShareMemberMetadata]:
+        names = tuple(stored.subscribed_topic_names)
+        return (ShareMemberMetadata(stored.rack_id, stored.client_id, stored.client_host, names),)
 
 
 class ShareEpochRecord(GroupEpoch):
     """A group's epoch and its hash of the subscribed topics; or the tombstone."""
 
     __slots__ = ()
+    key_type = ShareGroupMetadataKey
+    value_type = ShareGroupMetadataValue
 
 
 class ShareTargetEpochRecord(TargetEpoch):
     """The group epoch of the target assignment, or the tombstone."""
 
     __slots__ = ()
+    key_type = ShareGroupTargetAssignmentMetadataKey
+    value_type = ShareGroupTargetAssignmentMetadataValue
 
 
 class ShareTargetRecord(TargetShare):
     """A member's part of the target assignment, or the tombstone."""
 
     __slots__ = ()
+    key_type = ShareGroupTargetAssignmentMemberKey
+    value_type = ShareGroupTargetAssignmentMemberValue
+    entry_type = TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
-class ShareCurrentRecord:
+class ShareCurrentRecord(OfMember[ShareCurrent]):
     """A member's current assignment, or the tombstone."""
 
-    group_id: str
-    member_id: str
-    current: ShareCurrent | None
+    __slots__ = ()
+    key_type = ShareGroupCurrentMemberAssignmentKey
+    value_type = ShareGroupCurrentMemberAssignmentValue
 
-    @property
-    def is_tombstone(self) -> bool:
-        return self.current is None
+    def to_value(self) -> ShareGroupCurrentMemberAssignmentValue:
+        assert self.content is not None
+        return ShareGroupCurrentMemberAssignmentValue(
+            member_epoch=self.content.epoch,
+            previous_member_epoch=self.content.previous_epoch,
+            state=_STABLE,
+            assigned_partitions=topics_of(self.content.assigned, TopicPartitions),
+        )
+
+    @classmethod
+    def read(cls, stored: ShareGroupCurrentMemberAssignmentValue) -> tuple[ShareCurrent]:
+        assigned = share_of(stored.assigned_partitions)
+        return (ShareCurrent(stored.member_epoch, stored.previous_member_epoch, assigned),)
 
 
 @dataclass(frozen=True, slots=True)
-class ShareStateRecord:
+class ShareStateRecord(AssignmentRecord):
     """The topics with initialized state and those whose state is being deleted, or the tombstone.
 
     `begun` is None in a tombstone.
@@ -116,9 +143,38 @@ class ShareStateRecord:
     begun: tuple[TopicState, ...] | None
     deleting: tuple[TopicState, ...] = ()
 
+    key_type = ShareGroupStatePartitionMetadataKey
+    value_type = ShareGroupStatePartitionMetadataValue
+
     @property
     def is_tombstone(self) -> bool:
         return self.begun is None
+
+    def to_value(self) -> ShareGroupStatePartitionMetadataValue:
+        return ShareGroupStatePartitionMetadataValue(
+            initialized_topics=_infos(self.begun or ()),
+            # Kafka's DeletingTopics has no partitions, so they are stored in InitializingTopics,
+            # which Kafka does not evaluate for a topic that is being deleted.
+            initializing_topics=_infos(self.deleting),
+            deleting_topics=[
+                TopicInfo(topic_id=topic.id, topic_name=topic.name) for topic in self.deleting
+            ],
+        )
+
+    @classmethod
+    def read(
+        cls, stored: ShareGroupStatePartitionMetadataValue
+    ) -> tuple[tuple[TopicState, ...], tuple[TopicState, ...]]:
+        partitions = {each.topic_id: each.partitions for each in stored.initializing_topics}
+        begun = tuple(
+            TopicState(each.topic_id, each.topic_name, frozenset(each.partitions))
+            for each in stored.initialized_topics
+        )
+        deleting = tuple(
+            TopicState(each.topic_id, each.topic_name, frozenset(partitions.get(each.topic_id, ())))
+            for each in stored.deleting_topics
+        )
+        return begun, deleting
 
 
 ShareGroupRecord = (
@@ -131,155 +187,10 @@ ShareGroupRecord = (
 )
 
 
-def encode(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
-    """Return the key and the value; a tombstone's value is None."""
-    key: Any
-    value: Any
-    match record:
-        case ShareMemberRecord(group_id, member_id, metadata):
-            kind, key = _MEMBER, ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
-            value = metadata is not None and ShareGroupMemberMetadataValue(
-                rack_id=metadata.rack_id,
-                client_id=metadata.client_id,
-                client_host=metadata.client_host,
-                subscribed_topic_names=list(metadata.topic_names),
-            )
-        case ShareEpochRecord(group_id, epoch, topics_hash):
-            kind, key = _GROUP, ShareGroupMetadataKey(group_id=group_id)
-            value = epoch is not None and ShareGroupMetadataValue(
-                epoch=epoch, metadata_hash=topics_hash
-            )
-        case ShareTargetEpochRecord(group_id, epoch, timestamp_ms):
-            kind, key = _TARGET, ShareGroupTargetAssignmentMetadataKey(group_id=group_id)
-            value = epoch is not None and ShareGroupTargetAssignmentMetadataValue(
-                assignment_epoch=epoch, assignment_timestamp=timestamp_ms
-            )
-        case ShareTargetRecord(group_id, member_id, share):
-            kind = _TARGET_SHARE
-            key = ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
-            value = share is not None and ShareGroupTargetAssignmentMemberValue(
-                topic_partitions=topics_of(share, TopicPartition)
-            )
-        case ShareCurrentRecord(group_id, member_id, current):
-            kind = _CURRENT
-            key = ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
-            value = current is not None and _current_value(current)
-        case ShareStateRecord(group_id, begun, deleting):
-            kind, key = _STATE, ShareGroupStatePartitionMetadataKey(group_id=group_id)
-            value = begun is not None and _state_value(begun, deleting)
-    return encode_versioned(key, kind), encode_versioned(value, _VALUE_VERSION) if value else None
-
-
-def decode(kind: int, key: bytes, value: bytes | None) -> ShareGroupRecord | None:
-    """Decode a record; None if `kind` is not a share group's record type. Raises WireError."""
-    read = _READERS.get(kind)
-    return None if read is None else read(key, value)
-
-
-def _current_value(current: ShareCurrent) -> ShareGroupCurrentMemberAssignmentValue:
-    return ShareGroupCurrentMemberAssignmentValue(
-        member_epoch=current.epoch,
-        previous_member_epoch=current.previous_epoch,
-        state=_STABLE,
-        assigned_partitions=topics_of(current.assigned, TopicPartitions),
-    )
-
-
-def _state_value(
-    begun: tuple[TopicState, ...], deleting: tuple[TopicState, ...]
-) -> ShareGroupStatePartitionMetadataValue:
-    return ShareGroupStatePartitionMetadataValue(
-        initialized_topics=[
-            TopicPartitionsInfo(
-                topic_id=topic.id, topic_name=topic.name, partitions=sorted(topic.partitions)
-            )
-            for topic in begun
-        ],
-        # Kafka's DeletingTopics has no partitions, so they are stored in InitializingTopics, which
-        # Kafka does not evaluate for a topic that is being deleted.
-        initializing_topics=[
-            TopicPartitionsInfo(
-                topic_id=topic.id, topic_name=topic.name, partitions=sorted(topic.partitions)
-            )
-            for topic in deleting
-        ],
-        deleting_topics=[TopicInfo(topic_id=topic.id, topic_name=topic.name) for topic in deleting],
-    )
-
-
-def _read_member(key: bytes, value: bytes | None) -> ShareMemberRecord:
-    of = decode_versioned(ShareGroupMemberMetadataKey, key)
-    if value is None:
-        return ShareMemberRecord(of.group_id, of.member_id, None)
-    stored = decode_versioned(ShareGroupMemberMetadataValue, value)
-    metadata = ShareMemberMetadata(
-        stored.rack_id,
-        stored.client_id,
-        stored.client_host,
-        tuple(stored.subscribed_topic_names),
-    )
-    return ShareMemberRecord(of.group_id, of.member_id, metadata)
-
-
-def _read_group(key: bytes, value: bytes | None) -> ShareEpochRecord:
-    group_id = decode_versioned(ShareGroupMetadataKey, key).group_id
-    if value is None:
-        return ShareEpochRecord(group_id, None)
-    stored = decode_versioned(ShareGroupMetadataValue, value)
-    return ShareEpochRecord(group_id, stored.epoch, stored.metadata_hash)
-
-
-def _read_target_epoch(key: bytes, value: bytes | None) -> ShareTargetEpochRecord:
-    group_id = decode_versioned(ShareGroupTargetAssignmentMetadataKey, key).group_id
-    if value is None:
-        return ShareTargetEpochRecord(group_id, None)
-    stored = decode_versioned(ShareGroupTargetAssignmentMetadataValue, value)
-    return ShareTargetEpochRecord(group_id, stored.assignment_epoch, stored.assignment_timestamp)
-
-
-def _read_target(key: bytes, value: bytes | None) -> ShareTargetRecord:
-    of = decode_versioned(ShareGroupTargetAssignmentMemberKey, key)
-    if value is None:
-        return ShareTargetRecord(of.group_id, of.member_id, None)
-    stored = decode_versioned(ShareGroupTargetAssignmentMemberValue, value)
-    return ShareTargetRecord(of.group_id, of.member_id, share_of(stored.topic_partitions))
-
-
-def _read_current(key: bytes, value: bytes | None) -> ShareCurrentRecord:
-    of = decode_versioned(ShareGroupCurrentMemberAssignmentKey, key)
-    if value is None:
-        return ShareCurrentRecord(of.group_id, of.member_id, None)
-    stored = decode_versioned(ShareGroupCurrentMemberAssignmentValue, value)
-    current = ShareCurrent(
-        stored.member_epoch, stored.previous_member_epoch, share_of(stored.assigned_partitions)
-    )
-    return ShareCurrentRecord(of.group_id, of.member_id, current)
-
-
-def _read_state(key: bytes, value: bytes | None) -> ShareStateRecord:
-    group_id = decode_versioned(ShareGroupStatePartitionMetadataKey, key).group_id
-    if value is None:
-        return ShareStateRecord(group_id, None)
-    stored = decode_versioned(ShareGroupStatePartitionMetadataValue, value)
-    partitions = {each.topic_id: each.partitions for each in stored.initializing_topics}
-    return ShareStateRecord(
-        group_id,
-        tuple(
-            TopicState(each.topic_id, each.topic_name, frozenset(each.partitions))
-            for each in stored.initialized_topics
-        ),
-        tuple(
-            TopicState(each.topic_id, each.topic_name, frozenset(partitions.get(each.topic_id, ())))
-            for each in stored.deleting_topics
-        ),
-    )
-
-
-_READERS: dict[int, Callable[[bytes, bytes | None], ShareGroupRecord]] = {
-    _MEMBER: _read_member,
-    _GROUP: _read_group,
-    _TARGET: _read_target_epoch,
-    _TARGET_SHARE: _read_target,
-    _CURRENT: _read_current,
-    _STATE: _read_state,
-}
+def _infos(topics: Iterable[TopicState]) -> list[TopicPartitionsInfo]:
+    return [
+        TopicPartitionsInfo(
+            topic_id=topic.id, topic_name=topic.name, partitions=sorted(topic.partitions)
+        )
+        for topic in topics
+    ]

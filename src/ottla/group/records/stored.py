@@ -6,20 +6,13 @@ an expiry of its own), groups as version 3.
 """
 
 from dataclasses import dataclass, replace
+from typing import get_args
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
-from ottla.group.records import consumer as consumer_records
-from ottla.group.records import share as share_records
-from ottla.group.records.consumer import (
-    ConsumerGroupRecord,
-    CurrentRecord,
-    EpochRecord,
-    MemberRecord,
-    TargetEpochRecord,
-    TargetRecord,
-)
+from ottla.group.records import assignment
+from ottla.group.records.consumer import ConsumerGroupRecord
 from ottla.group.records.share import ShareGroupRecord
 from ottla.wire.errors import WireError
 from ottla.wire.stored import (
@@ -122,6 +115,8 @@ class GroupRecord:
 
 CoordinatorRecord = OffsetRecord | GroupRecord | ConsumerGroupRecord | ShareGroupRecord
 
+_ASSIGNMENTS = assignment.by_number((*get_args(ConsumerGroupRecord), *get_args(ShareGroupRecord)))
+
 
 def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
     """Return the key and the value; a tombstone's value is None."""
@@ -133,12 +128,8 @@ def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         case GroupRecord(group_id, group):
             value = None if group is None else _encode_group(group)
             return encode_versioned(GroupMetadataKey(group=group_id), _GROUP_METADATA), value
-        case (
-            EpochRecord() | MemberRecord() | TargetEpochRecord() | TargetRecord() | CurrentRecord()
-        ):
-            return consumer_records.encode(record)
         case _:
-            return share_records.encode(record)
+            return assignment.encode(record)
 
 
 def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
@@ -157,7 +148,8 @@ def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
         if kind == _GROUP_METADATA:
             group_id = decode_versioned(GroupMetadataKey, key).group
             return GroupRecord(group_id, None if value is None else _decode_group(value))
-        return consumer_records.decode(kind, key, value) or share_records.decode(kind, key, value)
+        record_type = _ASSIGNMENTS.get(kind)
+        return None if record_type is None else assignment.decode(record_type, key, value)
     except (WireError, ValueError) as error:
         raise OttlaError(
             ErrorCode.CORRUPT_MESSAGE, f"a record of __consumer_offsets cannot be read: {error}"

@@ -19,14 +19,13 @@ from ottla.group.records.share import (
     ShareTargetEpochRecord,
     TopicState,
 )
-from ottla.group.share import begun, description, heartbeats
-from ottla.group.share.begun import change
+from ottla.group.share import heartbeats, state_topics
 from ottla.group.share.heartbeats import Heard
+from ottla.group.share.state_topics import change
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.timers import TimerKey, Timers
 from ottla.group.values.topics import TopicsView
 from ottla.wire.messages.consumer_groups import (
-    DescribedShareGroup,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
@@ -77,17 +76,6 @@ class ShareGroups:
         turn.reply(call.ticket, heard)
         return turn.decision
 
-    def describe(self, call: Call, group_id: str, topics: TopicsView) -> GroupDecision:
-        """ShareGroupDescribe for one group; the answer is its DescribedGroup."""
-        return GroupDecision(replies=[GroupReply(call.ticket, self.described(group_id, topics))])
-
-    def described(self, group_id: str, topics: TopicsView) -> DescribedShareGroup:
-        """A group in the form of ShareGroupDescribe."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return description.not_found(group_id, is_other=self._is_other(group_id))
-        return description.describe(group, topics)
-
     def begun(self, call: Call, group_id: str) -> GroupDecision:
         """The partitions with initialized state; the answer is an Allowed."""
         group = self.groups.get(group_id)
@@ -104,7 +92,7 @@ class ShareGroups:
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is not None:
-            begun.note_begun(turn, group, topics)
+            state_topics.note_begun(turn, group, topics)
         turn.reply(call.ticket, ErrorCode.NONE)
         return turn.decision
 
@@ -144,7 +132,7 @@ class ShareGroups:
         else:
             chosen = list(group.begun) if topic_ids is None else topic_ids
             turn.reply(
-                call.ticket, Allowed(topics=tuple(begun.start_deleting(turn, group, chosen)))
+                call.ticket, Allowed(topics=tuple(state_topics.start_deleting(turn, group, chosen)))
             )
         return turn.decision
 
@@ -155,7 +143,7 @@ class ShareGroups:
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is not None:
-            begun.note_deleted(turn, group, topic_ids)
+            state_topics.note_deleted(turn, group, topic_ids)
         turn.reply(call.ticket, ErrorCode.NONE)
         return turn.decision
 
@@ -180,7 +168,7 @@ class ShareGroups:
         for group in self.groups.values():
             topics = [each.id for each in group.begun.values() if gone(each.name, 0)]
             if topics:
-                begun.start_deleting(turn, group, topics)
+                state_topics.start_deleting(turn, group, topics)
 
     def on_deadline(self, turn: Turn, key: TimerKey) -> None:
         """Remove a member whose session has expired."""

@@ -9,8 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.assignors import Subscriber
-from ottla.group.consumer.requests import is_blank
+from ottla.group.consumer.assignors import Subscriber, simple
+from ottla.group.consumer.heartbeats import is_blank
 from ottla.group.model.consumer_group import FIRST_EPOCH
 from ottla.group.model.share_group import ShareGroup
 from ottla.group.model.turn import Call, Turn
@@ -24,12 +24,17 @@ from ottla.group.records.share import (
     ShareTargetRecord,
     TopicState,
 )
-from ottla.group.share.assignor import simple
-from ottla.group.share.begun import change, missing
+from ottla.group.share.state_topics import change, missing
 from ottla.group.values.settings import Pace
-from ottla.group.values.shares import NOTHING, AssignedSlot, topics_of
 from ottla.group.values.timers import Due, TimerKey
-from ottla.group.values.topics import TopicShape, TopicsView, shape_hash
+from ottla.group.values.topics import (
+    NOTHING,
+    AssignedSlot,
+    TopicShape,
+    TopicsView,
+    shape_hash,
+    topics_of,
+)
 from ottla.wire.messages.consumer_groups import (
     Assignment,
     ShareGroupHeartbeatRequest,

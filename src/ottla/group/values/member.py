@@ -1,9 +1,17 @@
-"""A member of a group."""
+"""A member of a classic group, and what its metadata says of the topics it reads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ottla.base.ids import TopicPartition
 from ottla.group.values.notes import Who
+from ottla.wire.errors import WireError
+from ottla.wire.stored import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode_versioned,
+)
 
 # A request that waits for its answer. The core hands it back in a Reply and never looks inside.
 Ticket = object
@@ -59,3 +67,53 @@ class Member:
     def votes_for(self, candidates: set[str]) -> str:
         """The candidate that the member prefers."""
         return next(name for name, _ in self.protocols if name in candidates)
+
+
+# The protocol type of consumers; Kafka Connect and others use their own.
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+def subscribed_topics(
+    protocol_type: str | None, metadata: Sequence[bytes] | None
+) -> frozenset[str] | None:
+    """The topics in the members' subscriptions.
+
+    `metadata` is None before a protocol is chosen. Returns None where the topics cannot be known:
+    another protocol type, or bytes that are no subscription.
+    """
+    if protocol_type != CONSUMER_PROTOCOL_TYPE:
+        return None
+    if metadata is None:
+        return frozenset()
+    topics: set[str] = set()
+    for each in metadata:
+        try:
+            topics.update(decode_versioned(ConsumerProtocolSubscription, each).topics)
+        except WireError:
+            return None
+    return frozenset(topics)
+
+
+def keeps_partitions(metadata: bytes) -> bool:
+    """Whether the member continues reading during a rebalance (KIP-429).
+
+    A member that revokes everything first names no partitions.
+    """
+    try:
+        owned = decode_versioned(ConsumerProtocolSubscription, metadata).owned_partitions
+    except WireError:
+        return False
+    return any(each.partitions for each in owned)
+
+
+def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition] | None:
+    """The partitions of a member's assignment; None where the bytes are no consumer's."""
+    if not assignment:
+        return frozenset()
+    try:
+        topics = decode_versioned(ConsumerProtocolAssignment, assignment).assigned_partitions
+    except WireError:
+        return None
+    return frozenset(
+        TopicPartition(each.topic, partition) for each in topics for partition in each.partitions
+    )

@@ -3,9 +3,9 @@
 import random
 from typing import Any, cast
 
-from ottla.broker.cluster.control import Control
-from ottla.broker.cluster.departed import Departed
+from ottla.broker.cluster.addresses import Departed
 from ottla.broker.cluster.handshake import Credentials
+from ottla.broker.cluster.orders import Control
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.registration import prepare, register
 from ottla.broker.configs.configs import Configs

@@ -8,7 +8,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.registration import prepare, register
 from ottla.broker.controller import Controller
 from ottla.broker.topics.operations import creation
-from ottla.controller.change import Rules
+from ottla.controller.election import Rules
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage

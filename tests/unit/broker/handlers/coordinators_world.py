@@ -21,26 +21,22 @@ from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.groups import Groups
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.log_config import log_config
-from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.replication.isr_writer import IsrWriter
-from ottla.broker.replication.lag_limits import lag_limits
-from ottla.broker.replication.recorder import Recorder
+from ottla.broker.replication.liveness import lag_limits
 from ottla.broker.replication.roles import Roles
 from ottla.broker.requests.handler import NO_ANSWER, Handler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime, new_runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share import SharePartitions
-from ottla.broker.share.assignment_lookup import AssignmentLookup
-from ottla.broker.share.dead_letter_sender import DeadLetterSender
-from ottla.broker.share.end_offsets import EndOffsets
+from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.persister import AssignmentLookup, EndOffsets, Persister
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
@@ -49,18 +45,16 @@ from ottla.broker.topics.internal_topics import (
 )
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
-from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
-from ottla.broker.transactions.marker_sender import MarkerSender
-from ottla.broker.transactions.marker_writer import MarkerWriter
-from ottla.broker.transactions.verification import Verifications
+from ottla.broker.transactions.marker_sender import MarkerSender, MarkerWriter
+from ottla.broker.transactions.verification import AddPartitionsSender, Verifications
 from ottla.coordination.memory.memory import MemoryStore
-from ottla.metadata.decisions import Decisions
+from ottla.metadata.decisions import Decisions, Recorder
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.network.known_client import KnownClient
 from ottla.network.refusals import Refusals
 from ottla.record.builder import BatchBuilder
 from ottla.record.validation import Expansion, validate
-from ottla.replica.registration import Registration
+from ottla.replica.registration import OwnRegistration, Registration
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
@@ -176,7 +170,7 @@ class World:
         self.roles = Roles(
             registration,
             self.clock,
-            Recorder(Decisions(), self.clock),
+            Recorder(Decisions(), self.clock.now_ms),
             IsrWriter(self.store, self.clock, self.runtime.spawn),
             NoFetchers(),
             lag_limits(self.settings),

@@ -14,24 +14,22 @@ from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.log_config import log_config
-from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.isr_writer import IsrWriter
-from ottla.broker.replication.lag_limits import lag_limits
-from ottla.broker.replication.recorder import Recorder
+from ottla.broker.replication.liveness import lag_limits
 from ottla.broker.replication.roles import Roles
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import new_runtime
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.memory.memory import MemoryStore
-from ottla.metadata.decisions import Decisions
+from ottla.metadata.decisions import Decisions, Recorder
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.network.refusals import Refusals
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
-from ottla.replica.registration import Registration
+from ottla.replica.registration import OwnRegistration, Registration
 from ottla.security.principal import ANONYMOUS
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
@@ -91,7 +89,7 @@ class World:
         self.roles = Roles(
             self.own,
             self.clock,
-            Recorder(self.decisions, self.clock),
+            Recorder(self.decisions, self.clock.now_ms),
             IsrWriter(self.store, self.clock, self.runtime.spawn),
             self.fetchers,
             lag_limits(self.settings),

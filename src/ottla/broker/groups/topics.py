@@ -1,12 +1,40 @@
-"""Finds the topics that a heartbeat's client may see: those it may DESCRIBE."""
+"""The topics that groups of the consumer protocol read: those that a client may see."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
+from ottla.base.ids import TopicId
 from ottla.broker.requests.request import RequestContext
-from ottla.group.values.topics import Sight, sees_all
+from ottla.group.values.topics import Sight, TopicShape, sees_all
+from ottla.metadata.image import ClusterImage
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal
+
+
+class ImageTopics:
+    """Implements `group.values.topics.TopicsView`."""
+
+    __slots__ = ("_image", "token")
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+        self.token: object = image.topics
+
+    def find(self, name: str) -> TopicShape | None:
+        """The topic of that name, if it exists."""
+        topic = self._image.topic(name)
+        return None if topic is None else TopicShape(name, topic.id, len(topic.partitions))
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The topic's name; None once it is deleted."""
+        topic = self._image.topic_by_id(TopicId(topic_id))
+        return None if topic is None else topic.name
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        return self._image.topics
 
 
 @dataclass(frozen=True, slots=True)

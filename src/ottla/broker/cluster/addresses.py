@@ -1,0 +1,119 @@
+"""The broker addresses that clients are given.
+
+Every broker gives the same address for a broker, its own included: the one that broker registered
+(`endpoints`). librdkafka drops its connection to a broker whose host name changes from one answer
+to the next. A broker that registered no host (it listens on every interface of the only machine
+of its cluster) is named with the host at which the client reached the broker it asks.
+"""
+
+import socket
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import advertised_addresses, is_wildcard, listen_addresses
+from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
+
+
+def own_image(
+    broker_id: BrokerId, settings: BrokerSettings, ports: Mapping[str, int]
+) -> BrokerImage:
+    """The registration of this broker; `ports` are its ports by listener.
+
+    A host name that was configured is registered as it is. A listener on every interface that
+    advertises nothing has, in a cluster of one machine, no host: clients are given the one they
+    reached. In a cluster of many machines it is this machine's name.
+    """
+    advertised = advertised_addresses(settings)
+    listening = {address.name: address for address in listen_addresses(settings)}
+    alone = not settings.text("coordination.connect").startswith("zookeeper:")
+    endpoints: dict[str, Endpoint] = {}
+    for name, port in ports.items():
+        own, address = advertised.get(name), listening[name]
+        if own is not None:
+            host, port = own.host, own.port or port
+        elif not is_wildcard(address.host):
+            host = address.host
+        else:
+            host = "" if alone else socket.getfqdn()
+        endpoints[name] = Endpoint(host, port, address.protocol)
+    rack = settings.value("broker.rack")
+    return BrokerImage(broker_id, endpoints, None if rack is None else str(rack))
+
+
+class BrokerAddress(NamedTuple):
+    """A broker as one client sees it."""
+
+    id: BrokerId
+    host: str
+    port: int
+    rack: str | None
+
+
+class Reached(Protocol):
+    """The part of a request that shows how its client reached this broker."""
+
+    @property
+    def listener(self) -> str: ...
+
+    @property
+    def local_host(self) -> str: ...
+
+
+def broker_addresses(
+    image: ClusterImage, reached: Reached, also: Iterable[BrokerImage] = ()
+) -> list[BrokerAddress]:
+    """All live brokers in ascending order of id, as this client should see them.
+
+    `also` are other brokers to be named beside them.
+    """
+    brokers = [*image.brokers.values(), *also]
+    return [_address(each, reached) for each in sorted(brokers, key=lambda each: each.id)]
+
+
+def broker_address(
+    image: ClusterImage, broker_id: BrokerId, reached: Reached
+) -> BrokerAddress | None:
+    """One live broker as this client should see it, or None."""
+    found = image.brokers.get(broker_id)
+    return None if found is None else _address(found, reached)
+
+
+def _address(image: BrokerImage, reached: Reached) -> BrokerAddress:
+    endpoint = image.endpoints.get(reached.listener) or next(iter(image.endpoints.values()))
+    return BrokerAddress(image.id, endpoint.host or reached.local_host, endpoint.port, image.rack)
+
+
+# Within this time librdkafka has tried to connect several times (`reconnect.backoff.max.ms`, 10 s).
+_NAMED_FOR_MS = 60_000
+_LIBRDKAFKA = ("rdkafka", "confluent-kafka")
+
+
+class Departed:
+    """The brokers that earlier images had and the last one lacks."""
+
+    def __init__(self) -> None:
+        self._alive: Mapping[BrokerId, BrokerImage] = {}
+        # With the monotonic time at which each left.
+        self._left: dict[BrokerId, tuple[BrokerImage, int]] = {}
+
+    def on_image(self, alive: Mapping[BrokerId, BrokerImage], now_ms: int) -> None:
+        """Compare the live brokers of a new image with those of the last one."""
+        self._left = {
+            broker_id: (broker, left_ms)
+            for broker_id, (broker, left_ms) in self._left.items()
+            if broker_id not in alive and now_ms < left_ms + _NAMED_FOR_MS
+        }
+        for broker_id, broker in self._alive.items():
+            if broker_id not in alive:
+                self._left[broker_id] = (broker, now_ms)
+        self._alive = alive
+
+    def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
+        """The brokers to name besides the live ones; `software` is the client's name."""
+        if not self._left or not any(name in software for name in _LIBRDKAFKA):
+            return []
+        return [
+            broker for broker, left_ms in self._left.values() if now_ms < left_ms + _NAMED_FOR_MS
+        ]
