@@ -281,7 +281,7 @@ class ShareGroupDescribe(Handler):
 def _share_describe(
     group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
 ) -> GroupDecision:
-    return coordinator.share.describe(call, group_id, topics)
+    return answered(call, coordinator.describe_share_group(group_id, topics))
     return answered(call, coordinator.describe_share_group(group_id, topics))
 
 
