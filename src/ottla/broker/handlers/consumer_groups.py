@@ -282,7 +282,6 @@ def _share_describe(
     group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
 ) -> GroupDecision:
     return answered(call, coordinator.describe_share_group(group_id, topics))
-    return answered(call, coordinator.describe_share_group(group_id, topics))
 
 
 def _share_failed(group_id: str, code: ErrorCode) -> DescribedShareGroup:
