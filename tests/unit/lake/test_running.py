@@ -64,7 +64,7 @@ def test_marker_of_another_machine_counts_for_a_day(
     folder: Path, age_s: int, may_run: bool
 ) -> None:
     """Its lock may not be seen from here."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     marker = folder / "a"
     marker.write_bytes(b"another kernel")
     then = marker.stat().st_mtime - age_s

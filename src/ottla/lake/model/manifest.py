@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import cache, partial
+from functools import cache
 from types import UnionType
 from typing import (
     Annotated,
@@ -296,43 +296,38 @@ def from_json(kind: type[T], content: Mapping[str, Any]) -> T:
 
 
 @cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
+def _reader(kind: Any, called: str = "it") -> Callable[[Any], Any]:
     """Return a function that reads parsed JSON as a value of the declared type `kind`."""
     origin, arguments, made = get_origin(kind), get_args(kind), kind
     if kind is Any:
         return lambda content: content
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
-        readers = {name: _reader(hint) for name, hint in hints.items()}
+        readers = {name: _reader(hint, name) for name, hint in hints.items()}
         return lambda content: made(**{name: readers[name](one) for name, one in content.items()})
     if origin is tuple:
-        read = _reader(arguments[0])
+        read = _reader(arguments[0], called)
         return lambda content: tuple(map(read, content))
     if origin is Mapping:
-        key, read = arguments[0], _reader(arguments[1])
+        key, read = arguments[0], _reader(arguments[1], called)
         return lambda content: {key(name): read(one) for name, one in content.items()}
     if origin is UnionType:  # Of a type and None.
-        read = _reader(arguments[0])
+        read = _reader(arguments[0], called)
         return lambda content: None if content is None else read(content)
     if origin is Literal:
-        return partial(_word, arguments)
-    return partial(_matching, arguments[1]) if origin is Annotated else partial(_instance, kind)
+        return _required(arguments.__contains__, called)
+    if origin is Annotated:
+        return _required(arguments[1].fullmatch, called)
+    return _required(lambda content: isinstance(content, kind), called)
 
 
-def _word(known: Sequence[str], content: Any) -> str:
-    return known[known.index(content)]
+def _required(is_valid: Callable[[Any], object], called: str) -> Callable[[Any], Any]:
+    def read(content: Any) -> Any:
+        if not is_valid(content):
+            raise ValueError(f"{called} is {content!r}")
+        return content
 
-
-def _matching(pattern: re.Pattern[str], content: Any) -> str:
-    if not pattern.fullmatch(content):
-        raise ValueError(f"a hash is {content!r}")
-    return str(content)
-
-
-def _instance(kind: type, content: Any) -> Any:
-    if not isinstance(content, kind):
-        raise TypeError(f"{content!r} is no {kind.__name__}")
-    return content
+    return read
 
 
 def _broken(name: str, what: str) -> OttlaError:
