@@ -9,10 +9,9 @@ import os
 import platform
 import re
 import stat
-import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
@@ -20,7 +19,13 @@ from typing import BinaryIO, ClassVar
 from ottla.base.errors import ErrorCode
 from ottla.base.file_lock import is_free, try_lock
 from ottla.base.system import sync_folder
-from ottla.lake.store.store import PutUnknown, StoredFile, StoreWriter, no_put_if_absent
+from ottla.lake.store.store import (
+    PutUnknown,
+    StoredFile,
+    StoreWriter,
+    is_fresh_hold,
+    no_put_if_absent,
+)
 
 # Names of unfinished small files that a crash may leave.
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.tmp")
@@ -156,11 +161,39 @@ class LocalStore:
     def remove(self, path: str) -> None:
         (self.root / path).unlink(missing_ok=True)
 
-    def hold(self, path: str) -> AbstractContextManager[None]:
-        return _hold(self.root / path)
+    @contextmanager
+    def hold(self, path: str) -> Iterator[None]:
+        marker = self.root / path
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        draft = marker.with_name(f".{marker.name}.tmp")
+        try:
+            with draft.open("wb", buffering=0) as file:
+                file.write(_machine())
+                with suppress(OSError):  # Without locks on this file system, the age decides.
+                    try_lock(file.fileno())
+                # The marker is locked before it gets its final name.
+                os.replace(draft, marker)
+                yield
+        finally:
+            marker.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
 
     def is_held(self, path: str) -> bool:
-        return _is_held(self.root / path)
+        marker = self.root / path
+        try:
+            with marker.open("rb") as file:
+                if not is_free(file.fileno()):
+                    return True
+                if file.read() == _machine():
+                    return False
+        except FileNotFoundError:
+            return False
+        except OSError:
+            pass  # Without locks or permission, the marker's age decides.
+        try:
+            return is_fresh_hold(marker.stat().st_mtime_ns // 1_000_000)
+        except OSError:
+            return True
 
 
 def _draft_for(target: Path) -> Path:
@@ -215,47 +248,7 @@ def _require_exclusive_links(folder: Path, place: str) -> None:
     raise no_put_if_absent(place, "a taken name was given away again", _REMEDY)
 
 
-_MARGIN_S = 24 * 3600
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-@contextmanager
-def _hold(path: Path) -> Iterator[None]:
-    """Keep a marker until the context is left or the process ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.tmp")
-    try:
-        with draft.open("wb", buffering=0) as file:
-            file.write(_machine())
-            with suppress(OSError):  # Without locks on this file system, the marker's age decides.
-                try_lock(file.fileno())
-            # The marker is locked before it gets its final name.
-            os.replace(draft, path)
-            yield
-    finally:
-        path.unlink(missing_ok=True)
-        draft.unlink(missing_ok=True)
-
-
-def _is_held(path: Path) -> bool:
-    """Return False only if there is no marker or its process has ended."""
-    try:
-        with path.open("rb") as file:
-            machine = file.read()
-            is_locked = not is_free(file.fileno())
-            age_s = time.time() - os.fstat(file.fileno()).st_mtime
-    except FileNotFoundError:
-        return False
-    except OSError:  # Without locks or permission, it is unknown whether the process has ended.
-        return _age_s(path) < _MARGIN_S
-    return is_locked or (machine != _machine() and age_s < _MARGIN_S)
-
-
-def _age_s(path: Path) -> float:
-    try:
-        return time.time() - path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _machine() -> bytes:
