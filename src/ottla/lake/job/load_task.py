@@ -35,33 +35,8 @@ from ottla.lake.source.reader import read_range
 from ottla.lake.store.store import FileStore
 from ottla.ledger.partition import RangeAccount
 
-
-@dataclass(frozen=True, slots=True)
-class LoadTask:
-    """An offset range to load."""
-
-    wanted: Range
-    bootstrap: Bootstrap
-    compacted: bool
-    store: FileStore
-    path: str  # Path of its data file in `store`; each attempt appends its own name.
-    skip_unreadable: bool = False
-    null_bad_timestamps: bool = False
-    # Approximate size of the range in the partition's log.
-    size_bytes: int = ALONE
-    # None: only the raw columns are written.
-    sorting: RowSorting | None = None
-    events: EventRule | None = None  # None: event times are ignored, and all rows go to one file.
-    row_group_rows: int = ROW_GROUP_ROWS
-    row_group_bytes: int = ROW_GROUP_BYTES
-
-    @property
-    def offsets(self) -> int:
-        return self.wanted.end - self.wanted.start
-
-    def run(self) -> TaskResult:
-        """Load the range into a file with a new name. Raises OttlaError; then no file remains."""
-        return load_range(self, uuid.uuid4().hex[:12])
+# Batches of rows, each with its timestamps that became null, by offset.
+Rows = Generator[tuple[pa.RecordBatch, Mapping[int, int]]]
 
 
 def read_rows(
@@ -71,10 +46,10 @@ def read_rows(
     *,
     skip_unreadable: bool,
     null_bad_timestamps: bool,
-) -> Generator[tuple[pa.RecordBatch, Mapping[int, int]]]:
-    """Yield the rows of a range in batches, each with its timestamps that became null, by offset.
+) -> Rows:
+    """Yield the rows of a range in order, and count what becomes of each offset in `account`.
 
-    What becomes of each offset is counted in `account`. Raises OttlaError.
+    Raises OttlaError.
     """
     bad_times: dict[int, int] = {}
     with closing(connect(bootstrap)) as cluster:
@@ -90,19 +65,61 @@ def read_rows(
             bad_times.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class RangeTask:
+    """An offset range to read."""
+
+    wanted: Range
+    bootstrap: Bootstrap
+    compacted: bool
+    store: FileStore
+    path: str  # Path of its file in `store`; each attempt appends its own name.
+    skip_unreadable: bool = False
+    null_bad_timestamps: bool = False
+    # Approximate size of the range in the partition's log.
+    size_bytes: int = ALONE
+
+    @property
+    def offsets(self) -> int:
+        return self.wanted.end - self.wanted.start
+
+    def account(self) -> RangeAccount:
+        """Return the account of the range before it is read."""
+        return RangeAccount(
+            self.wanted.partition, self.wanted.start, self.wanted.end, self.compacted
+        )
+
+    def batches(self, account: RangeAccount) -> Rows:
+        """Yield the rows as `read_rows` does."""
+        return read_rows(
+            self.wanted,
+            self.bootstrap,
+            account,
+            skip_unreadable=self.skip_unreadable,
+            null_bad_timestamps=self.null_bad_timestamps,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTask(RangeTask):
+    """An offset range to load."""
+
+    # None: only the raw columns are written.
+    sorting: RowSorting | None = None
+    events: EventRule | None = None  # None: event times are ignored, and all rows go to one file.
+    row_group_rows: int = ROW_GROUP_ROWS
+    row_group_bytes: int = ROW_GROUP_BYTES
+
+    def run(self) -> TaskResult:
+        """Load the range into a file with a new name. Raises OttlaError; then no file remains."""
+        return load_range(self, uuid.uuid4().hex[:12])
+
+
 def load_range(task: LoadTask, attempt: str) -> TaskResult:
     """Load a range into files named after `attempt`. Raises OttlaError; then no file remains."""
-    wanted = task.wanted
-    account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
+    account = task.account()
     rows = _Rows(task, attempt)
-    batches = read_rows(
-        wanted,
-        task.bootstrap,
-        account,
-        skip_unreadable=task.skip_unreadable,
-        null_bad_timestamps=task.null_bad_timestamps,
-    )
-    with completed(rows), closing(batches):
+    with completed(rows), closing(task.batches(account)) as batches:
         for batch, bad_times in batches:
             rows.write(batch, bad_times)
     ledger = account.ledger_with_gaps()
@@ -112,7 +129,7 @@ def load_range(task: LoadTask, attempt: str) -> TaskResult:
         ledger,
         tuple(rows.outputs.files),
         tuple(account.skipped),
-        rows.dead.letters_of(wanted),
+        rows.dead.letters_of(task.wanted),
         rows.news(),
         rows.seen.highest_ms,
         rows.seen.late,

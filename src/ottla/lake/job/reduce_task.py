@@ -15,22 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.load_task import read_rows
+from ottla.lake.job.load_task import RangeTask
 from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.job.spilled import Piece, SpilledOutput
-from ottla.lake.job.task import ALONE, TaskResult
+from ottla.lake.job.task import TaskResult
 from ottla.lake.model.layout import DEAD
 from ottla.lake.model.manifest import Changelog, Keeps
-from ottla.lake.model.plan import Range
 from ottla.lake.model.row_hash import MODULUS, keyed_hash
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Columns, Flags, of_no_row
 from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.key_changes import is_latest
 from ottla.lake.rows.sorted_rows import RowSorter
-from ottla.lake.source.access import Bootstrap
-from ottla.lake.store.store import FileStore
-from ottla.ledger.partition import RangeAccount
 
 OnNullKey = Literal["fail", "skip"]
 
@@ -39,18 +35,11 @@ _BYTES_AT_ONCE = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class ReduceTask:
-    """A range to read for a changelog table."""
+class ReduceTask(RangeTask):
+    """A range to read for a changelog table. `path` is that of its file of changes."""
 
-    wanted: Range
-    bootstrap: Bootstrap
-    compacted: bool
-    store: FileStore
-    path: str  # Path of its file of changes in `store`; each attempt appends its own name.
-    changelog: Changelog
+    changelog: Changelog = field(kw_only=True)
     on_null_key: OnNullKey = "fail"
-    skip_unreadable: bool = False
-    null_bad_timestamps: bool = False
     columns: Columns = field(default_factory=Columns)
     # Path of the file of dead letters; each attempt appends its own name.
     dead_path: str = ""
@@ -59,11 +48,6 @@ class ReduceTask:
     left_out: Sequence[int] = ()
     left_out_key: bytes = field(default=b"", repr=False)
     is_replay: bool = False
-    size_bytes: int = ALONE
-
-    @property
-    def offsets(self) -> int:
-        return self.wanted.end - self.wanted.start
 
     def run(self) -> "Reduced":
         """Read the range and spread its changes over the buckets. Raises OttlaError."""
@@ -93,24 +77,14 @@ def reduce_range(job: ReduceTask) -> Reduced:
 
     Raises OttlaError; then no file remains.
     """
-    wanted = job.wanted
-    account = RangeAccount(wanted.partition, wanted.start, wanted.end, job.compacted)
+    account = job.account()
     attempt = uuid.uuid4().hex[:12]
     path = f"{job.path}-{attempt}.arrow"
     output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
     dead = ParquetOutput(job.store, f"{job.dead_path}-{attempt}.parquet", layout=DEAD)
     taking = _Taking(job, dead)
     waiting = _Waiting(job.changelog.keeps, job.columns.schema)
-    sorting = job.columns.sorting
-    has_dead_timestamps = sorting is not None and sorting.dead_timestamps
-    batches = read_rows(
-        wanted,
-        job.bootstrap,
-        account,
-        skip_unreadable=job.skip_unreadable,
-        null_bad_timestamps=job.null_bad_timestamps or has_dead_timestamps,
-    )
-    with completed(output, dead), closing(batches):
+    with completed(output, dead), closing(job.batches(account)) as batches:
         for batch, bad_times in batches:
             if waiting.add(taking.changes_of(batch, bad_times)):
                 output.write(*waiting.rows())
@@ -126,7 +100,7 @@ def reduce_range(job: ReduceTask) -> Reduced:
         ledger,
         (),
         tuple(account.skipped),
-        dead.letters_of(wanted),
+        dead.letters_of(job.wanted),
         taking.news,
         path=path,
         pieces=tuple(output.pieces),

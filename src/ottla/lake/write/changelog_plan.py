@@ -193,7 +193,7 @@ def _reduce_tasks(
             changelog=changes.kept,
             on_null_key=changes.given["on_null_key"],
             skip_unreadable=settings.skip_unreadable,
-            null_bad_timestamps=settings.null_bad_timestamps,
+            null_bad_timestamps=settings.null_bad_timestamps or settings.dead_timestamps,
             columns=Columns(typing.sorting if typing else None),
             dead_path=letters_path(
                 table.file_stem(load.version, load.load_id, one.wanted.partition, one.wanted.start)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.load_task import read_rows
+from ottla.lake.job.load_task import Rows, read_rows
 from ottla.lake.model.decode_spec import Column, Decode, Side, decode_from, options_of
 from ottla.lake.model.decode_spec import Format as DecodeFormat
 from ottla.lake.model.layout import TypedSchema, columns_for, table_schema, typed_schema
@@ -147,7 +147,7 @@ def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) 
     return replace(typing, sorting=replace(typing.sorting, schema=replace(found, number=1)))
 
 
-def sample_rows(wanted: Range, bootstrap: Bootstrap) -> Iterator[tuple[Any, Mapping[int, int]]]:
+def sample_rows(wanted: Range, bootstrap: Bootstrap) -> Rows:
     """Yield the rows of a range as `read_rows` does, without what cannot be read."""
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
     return read_rows(wanted, bootstrap, account, skip_unreadable=True, null_bad_timestamps=True)
