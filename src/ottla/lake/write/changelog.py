@@ -69,7 +69,7 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
         raise WrongWords("a table is reconciled in one run: leave out how often it runs (--every)")
     reduce = partial(positions_pinned, given)
     with opened_for(
-        topic, target, given, settings, reduce, (start, end), is_changelog=True
+        topic, target, given, settings, reduce, (start, end), kind="changelog"
     ) as writer:
         writer.table.store.prepare((f"{HIDDEN_FOLDER}/", WORK_FOLDER))
         run = partial(_run, writer, given, start, end)

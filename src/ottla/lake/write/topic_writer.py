@@ -50,7 +50,7 @@ class TopicWriter(Engine):
         *,
         group: str | None = None,
         dead_letter_topic: str | None = None,
-        is_changelog: bool = False,
+        kind: Kind = "load",
     ) -> None:
         """Make commits by `reduce`. `group` and `dead_letter_topic` are served after each."""
         super().__init__(engine.table, engine.run, engine.steps)
@@ -59,7 +59,7 @@ class TopicWriter(Engine):
         self._reduce = reduce
         self._group = group
         self._dead_letter_topic = dead_letter_topic
-        self._kind: Kind = "changelog" if is_changelog else "load"
+        self._kind: Kind = kind
         self._epoch: int | None = None
         self._runs = 0
 
@@ -69,14 +69,12 @@ class TopicWriter(Engine):
         found = built_on(self.table, cluster, self.topic, override, is_changelog=is_changelog)
         newest = found.before
         if self._epoch is not None and newest is not None and newest.writer_epoch != self._epoch:
-            program = "`ottla lake follow`"
-            if is_changelog:
-                program = "long-running `ottla lake changelog`"
+            program = "changelog --every" if is_changelog else "follow"
             raise FencedWriter(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"a writer with epoch {newest.writer_epoch} has taken {self.table.store.url} over "
                 f"from this one, which has epoch {self._epoch} and stops: see that only one "
-                f"{program} is started for a table",
+                f"`ottla lake {program}` is started for a table",
             )
         return found
 
@@ -213,7 +211,7 @@ class TopicWriter(Engine):
         limits = replace(limits, ends=limits.starts, lost={})
         plan = plan_load(settings.bootstrap, base, limits, self._kind)
         if not plan.is_empty:
-            self.follow_up(self.run_plan(plan, settings), is_new=True)
+            self.follow_up(self.run_plan(plan, settings), is_new=True, letters=False)
 
     def _raise_epoch(self, cluster: Cluster) -> None:
         base = self.base(cluster)
@@ -246,7 +244,7 @@ def opened_for(
     reduce: Reducer,
     boundaries: Sequence[Boundary],
     *,
-    is_changelog: bool = False,
+    kind: Kind = "load",
     into_existing: bool = False,
 ) -> Iterator[TopicWriter]:
     """Open the table in `target`, or a new one, to write `topic` into it.
@@ -271,7 +269,7 @@ def opened_for(
             reduce,
             group=given["group"],
             dead_letter_topic=letters,
-            is_changelog=is_changelog,
+            kind=kind,
         )
 
 
