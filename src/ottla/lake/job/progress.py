@@ -93,16 +93,11 @@ def brief(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 and seconds != whole else f"{whole} s"
-    for big, small, big_s, small_s in (
-        ("min", "s", 60, 1),
-        ("h", "min", 3600, 60),
-        ("d", "h", 86400, 3600),
-    ):
-        if whole < big_s * (60 if big_s < 3600 else 24) or big == "d":
-            count, rest = divmod(whole, big_s)
-            tail = f" {rest // small_s} {small}" if rest // small_s else ""
-            return f"{count:,} {big}{tail}"
-    raise AssertionError(seconds)
+    units = (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1))
+    big, small, big_s, small_s = next(one for one in units if whole >= one[2])
+    count, rest = divmod(whole, big_s)
+    tail = f" {rest // small_s} {small}" if rest // small_s else ""
+    return f"{count:,} {big}{tail}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """A task: an independent part of a job, run in this process or on a Spark worker; its result."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -89,6 +90,26 @@ class LoadResult:
     skipped: tuple[Unreadable, ...] = ()  # Offset ranges that could not be read and were skipped.
     # A line for each partition where an open transaction keeps later records from being loaded.
     held_back: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        newest: Manifest | None,
+        removed: tuple[str, ...],
+        began_s: float,
+        *,
+        is_new: bool,
+        held_back: tuple[str, ...] = (),
+    ) -> "LoadResult":
+        """Return the result of a load that began at `began_s` of the monotonic clock.
+
+        `is_new` says that it made the newest commit.
+        """
+        seconds = time.monotonic() - began_s
+        if newest is None or not is_new:
+            return cls(newest, 0, 0, seconds, (), removed, held_back=held_back)
+        rows, files = sum(one.loaded for one in newest.ledgers), len(newest.files)
+        return cls(newest, rows, files, seconds, newest.ledgers, removed, newest.skipped, held_back)
 
 
 def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:

@@ -86,34 +86,26 @@ def _run(
     writer: TopicWriter, given: ChangelogOptions, start: Boundary, end: Boundary
 ) -> LoadResult:
     """Apply the new changes. Raises OttlaError (LoadLost, FencedWriter: nothing changes)."""
-    began, settings = time.monotonic(), writer.settings
+    began_s, settings = time.monotonic(), writer.settings
     with closing(connect(settings.bootstrap)) as cluster:
         base = writer.base(cluster, given["override"])
         plan = writer.plan(cluster, base, start, end)
     kept = kept_by(given, plan, settings)
     again = partitions_again(given, writer.table, plan, kept)
     writer.steps.reached("planned")
-    if plan.is_empty and not again:
+    table, is_new = writer.table, bool(again) or not plan.is_empty
+    newest = plan.before
+    if is_new:
+        state = read_state_of(table, plan.before, plan.digest, plan.overridden)
+        changes = Changes(given, kept, state, again)
+        newest = writer.run_plan(plan, settings, partial(changes_applied, changes))
+        with committed_before(table.store.url, newest.version):
+            remove_hidden_orphans(table, state, newest)
+    else:
         # Changes that a killed run has left.
-        remove_work(writer.table.store, writer.table.running)
-        removed = writer.follow_up(plan.before, is_new=False)
-        return LoadResult(plan.before, 0, 0, time.monotonic() - began, (), removed)
-    table = writer.table
-    state = read_state_of(table, plan.before, plan.digest, plan.overridden)
-    changes = Changes(given, kept, state, again)
-    manifest = writer.run_plan(plan, settings, partial(changes_applied, changes))
-    with committed_before(table.store.url, manifest.version):
-        remove_hidden_orphans(table, state, manifest)
-    removed = writer.follow_up(manifest, is_new=True)
-    return LoadResult(
-        manifest,
-        sum(ledger.loaded for ledger in manifest.ledgers),
-        len(manifest.files),
-        time.monotonic() - began,
-        manifest.ledgers,
-        removed,
-        manifest.skipped,
-    )
+        remove_work(table.store, table.running)
+    removed = writer.follow_up(newest, is_new=is_new)
+    return LoadResult.of(newest, removed, began_s, is_new=is_new)
 
 
 def _again_and_again(

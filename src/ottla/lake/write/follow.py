@@ -100,7 +100,7 @@ def _follow(
     poll_s: float,
 ) -> None:
     """Commit micro-batches until the end. After a failure, continue at the table's positions."""
-    tries = Tries(ending, watch.on_trouble, watch.on_recovery)
+    tries = Tries(ending.stop, watch.on_trouble, watch.on_recovery)
     bootstrap = writer.settings.bootstrap
 
     def commit(ends: Mapping[int, int]) -> None:
@@ -112,7 +112,7 @@ def _follow(
             if manifest.dead_letters:
                 writer.send_letters()
 
-    while not ending.is_stopped:
+    while not ending.stop.is_set():
         try:
             with closing(connect(bootstrap, _PATIENCE_S)) as cluster:
                 positions = ending.at(writer.base(cluster).positions)
@@ -150,7 +150,7 @@ def _run_batches(
             elif once:
                 return
             else:
-                ending.wait(poll_s)
+                ending.stop.wait(poll_s)
 
 
 def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) -> Manifest | None:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.plan import LATEST_OFFSET, Boundary
@@ -32,12 +31,6 @@ _FINAL = frozenset(
 _TRIES = 3
 _WAIT_MAX_S = 30.0
 _OUTAGE_WAIT_S = 1.0
-
-
-class Stop(Protocol):
-    """The part of `threading.Event` that waiting code needs."""
-
-    def wait(self, timeout: float) -> bool: ...
 
 
 def goal_of(
@@ -67,7 +60,7 @@ class FollowEnd:
         bootstrap: Bootstrap,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        self._stop = stop
+        self.stop = stop
         self._end = end
         self._topic = topic
         self._bootstrap = bootstrap
@@ -80,21 +73,12 @@ class FollowEnd:
         self._positions = positions or {}
         return self._positions
 
-    @property
-    def is_stopped(self) -> bool:
-        """Return whether there was a stop."""
-        return self._stop.is_set()
-
     def is_set(self) -> bool:
         """Return whether the follow is over. Raises OttlaError if the cluster does not answer."""
-        if self._stop.is_set():
+        if self.stop.is_set():
             return True
         goal = self.goal()
         return goal is not None and all(self._positions.get(p, 0) >= end for p, end in goal.items())
-
-    def wait(self, timeout: float) -> bool:
-        """Wait for a stop; return whether there was one."""
-        return self._stop.wait(timeout)
 
     def goal(self) -> Positions | None:
         """Return the positions at which the table ends. None: no end, or a time in the future."""
@@ -111,7 +95,7 @@ class Tries:
 
     def __init__(
         self,
-        stop: Stop,
+        stop: threading.Event,
         on_trouble: Callable[[OttlaError], None],
         on_recovery: Callable[[float], None] = lambda _seconds: None,
         now_s: Callable[[], float] = time.monotonic,

@@ -78,7 +78,7 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
     then nothing changes).
     """
     given = filled(LoadOptions, options)
-    began = time.monotonic()
+    began_s = time.monotonic()
     start, end = parse_boundary(given["start"]), parse_boundary(given["end"])
     settings = row_settings_of(given)
     require_readable(settings.decode, given["format"])
@@ -94,22 +94,10 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
                 held_back_in(cluster, settings.bootstrap, base.described, plan.limits.ends)
             )
         writer.steps.reached("planned")
-        if plan.is_empty and not _is_worth_a_commit(plan, settings.events):
-            removed = writer.follow_up(plan.before, is_new=False)
-            seconds = time.monotonic() - began
-            return LoadResult(plan.before, 0, 0, seconds, (), removed, held_back=held)
-        manifest = writer.run_plan(plan)
-        removed = writer.follow_up(manifest, is_new=True)
-    return LoadResult(
-        manifest,
-        manifest.rows,
-        len(manifest.files),
-        time.monotonic() - began,
-        manifest.ledgers,
-        removed,
-        manifest.skipped,
-        held,
-    )
+        is_new = not plan.is_empty or _is_worth_a_commit(plan, settings.events)
+        newest = writer.run_plan(plan) if is_new else plan.before
+        removed = writer.follow_up(newest, is_new=is_new)
+    return LoadResult.of(newest, removed, began_s, is_new=is_new, held_back=held)
 
 
 def rows_written(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) -> Manifest:
