@@ -64,22 +64,22 @@ RAW = Fields(key="key", value="value", timestamp="timestamp", headers="headers")
 
 def as_row(fields: Fields, columns: Mapping[str, Any]) -> Row:
     """Return the record of a row. Raises OttlaError if a column is missing or does not fit."""
-    value = _json(columns) if fields.value is None else as_bytes(_column(columns, fields.value))
-    key = None if fields.key is None else as_bytes(_column(columns, fields.key))
-    partition = None if fields.partition is None else _column(columns, fields.partition)
-    at = None if fields.timestamp is None else _column(columns, fields.timestamp)
-    found = None if fields.headers is None else _column(columns, fields.headers)
+    headers = _column(columns, fields.headers)
+    partition, at = _column(columns, fields.partition), _column(columns, fields.timestamp)
     return Row(
-        key,
-        value,
-        [_header(entry) for entry in found or ()],
+        as_bytes(_column(columns, fields.key)),
+        _json(columns) if fields.value is None else as_bytes(_column(columns, fields.value)),
+        [_header(entry) for entry in headers or ()],
         None,
         None if partition is None else _number(fields.partition or "", partition),
         None if at is None else milliseconds(at),
     )
 
 
-def _column(columns: Mapping[str, Any], name: str) -> Any:
+def _column(columns: Mapping[str, Any], name: str | None) -> Any:
+    """Return the value of a column; None if none is named. Raises OttlaError."""
+    if name is None:
+        return None
     try:
         return columns[name]
     except KeyError:
