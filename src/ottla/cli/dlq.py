@@ -1,5 +1,6 @@
 """`ottla dlq`: dead letters of topics and of tables."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.common.connect import run, with_admin
+from ottla.cli.common.connect import with_admin
 from ottla.cli.lake.arguments import import_lake
 from ottla.cli.text.output import show, show_one
 from ottla.operations import dead_letters
@@ -167,7 +168,7 @@ def redrive(
         import_lake()
         from ottla.lake.write.dead_letters import redrive_table  # noqa: PLC0415  # An extra.
 
-        done: Redriven = run(redrive_table(bootstrap, source, chosen, to=to, again=again))
+        done: Redriven = asyncio.run(redrive_table(bootstrap, source, chosen, to=to, again=again))
     else:
         done = with_admin(
             bootstrap,

@@ -1,5 +1,6 @@
 """`ottla perf`: measures how fast a cluster takes and returns records."""
 
+import asyncio
 from typing import Any
 
 import click
@@ -7,7 +8,6 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.common.connect import run
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import size
 from ottla.client import ProducerOptions
@@ -63,7 +63,7 @@ def consume(topic: str, most: int | None, bootstrap: str, form: str) -> None:
     ottla perf consume scratch
     ottla perf consume scratch -n 100000 -o json
     """  # noqa: D301
-    show_performance(topic, run(measured_consume(bootstrap, topic, most)), form)
+    show_performance(topic, asyncio.run(measured_consume(bootstrap, topic, most)), form)
 
 
 _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
@@ -102,5 +102,5 @@ def produce(
     both run on it.
     """  # noqa: D301
     wanted = ProducerOptions(acks=_ACKS[acks], compression_type=compression, client_id="ottla-cli")
-    found = run(measured_produce(bootstrap, topic, count, record_bytes, wanted))
+    found = asyncio.run(measured_produce(bootstrap, topic, count, record_bytes, wanted))
     show_performance(topic, found, form)

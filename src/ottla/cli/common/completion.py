@@ -12,68 +12,57 @@ from ottla.client.connection.cluster import connections_of
 
 # A person waits for the completion.
 _PATIENCE_S = 2.0
+_Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def topics(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The topics whose names begin with `incomplete`."""
-    return _names(context, incomplete, lambda admin: connections_of(admin).topic_names())
+def _completion(find: Callable[[Admin, str], Awaitable[Iterable[str]]]) -> _Completion:
+    """Complete a word by those of the found names that begin with it."""
+
+    async def found(bootstrap: str, incomplete: str) -> Iterable[str]:
+        async with asyncio.timeout(_PATIENCE_S), administration(bootstrap) as admin:
+            return await find(admin, incomplete)
+
+    def complete(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            names = asyncio.run(found(context.params["bootstrap"], incomplete))
+        except (OttlaError, TimeoutError):
+            # The command itself reports the error.
+            return []
+        return sorted(name for name in names if name.startswith(incomplete))
+
+    return complete
 
 
-def groups(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The groups whose names begin with `incomplete`."""
-
-    async def ask(admin: Admin) -> list[str]:
-        return [entry.group_id for entry in await admin.groups.all()]
-
-    return _names(context, incomplete, ask)
+@_completion
+async def topics(admin: Admin, _incomplete: str) -> list[str]:
+    """The topics."""
+    return await connections_of(admin).topic_names()
 
 
-def partitions(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The topics with this prefix; after a topic's full name, its partitions as well."""
-
-    async def ask(admin: Admin) -> list[str]:
-        views = await admin.topics.all(internal=True)
-        found = [view.name for view in views]
-        for view in views:
-            if incomplete.startswith(view.name):
-                found += [f"{view.name}-{one.index}" for one in view.partitions]
-        return found
-
-    return _names(context, incomplete, ask)
+@_completion
+async def groups(admin: Admin, _incomplete: str) -> list[str]:
+    """The groups."""
+    return await admin.groups.list()
 
 
-def brokers(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+@_completion
+async def partitions(admin: Admin, incomplete: str) -> list[str]:
+    """The topics; after a topic's full name, its partitions as well."""
+    views = await admin.topics.all(internal=True)
+    found = [view.name for view in views]
+    for view in views:
+        if incomplete.startswith(view.name):
+            found += [f"{view.name}-{one.index}" for one in view.partitions]
+    return found
+
+
+@_completion
+async def brokers(admin: Admin, _incomplete: str) -> list[str]:
     """The ids of live brokers."""
-
-    async def ask(admin: Admin) -> list[str]:
-        return [str(one.broker_id) for one in (await admin.cluster.describe()).brokers]
-
-    return _names(context, incomplete, ask)
+    return [str(broker_id) for broker_id in await admin.cluster.brokers()]
 
 
-def transactional_ids(
-    context: click.Context, _param: click.Parameter, incomplete: str
-) -> list[str]:
+@_completion
+async def transactional_ids(admin: Admin, _incomplete: str) -> list[str]:
     """The transactional ids that coordinators know."""
-
-    async def ask(admin: Admin) -> list[str]:
-        return [one.transactional_id for one in await admin.transactions.all()]
-
-    return _names(context, incomplete, ask)
-
-
-def _names(
-    context: click.Context, incomplete: str, ask: Callable[[Admin], Awaitable[Iterable[str]]]
-) -> list[str]:
-    async def found() -> Iterable[str]:
-        async with (
-            asyncio.timeout(_PATIENCE_S),
-            administration(context.params["bootstrap"]) as admin,
-        ):
-            return await ask(admin)
-
-    try:
-        return sorted(name for name in asyncio.run(found()) if name.startswith(incomplete))
-    except (OttlaError, TimeoutError):
-        # The command itself reports the error.
-        return []
+    return [one.transactional_id for one in await admin.transactions.all()]

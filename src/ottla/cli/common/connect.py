@@ -5,7 +5,7 @@ synchronous and calls `with_admin`, because a loop would keep ctrl-C from ending
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, TypeVar
@@ -16,11 +16,6 @@ from ottla.client.common.errors import ConnectionFailed
 from ottla.client.connection.cluster import Cluster, connections_of
 
 Result = TypeVar("Result")
-
-
-def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run `work` to its end; ctrl-C stops it in order and raises KeyboardInterrupt."""
-    return asyncio.run(work)
 
 
 async def reach(cluster: Cluster) -> None:
@@ -51,7 +46,7 @@ def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[Result]]) -> Re
         async with administration(bootstrap) as admin:
             return await work(admin)
 
-    return run(main())
+    return asyncio.run(main())
 
 
 def connected(verb: Callable[..., Awaitable[None]]) -> Callable[..., None]:

@@ -16,7 +16,6 @@ from ottla.base.settings.written_values import plain_value
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-
 _BOOTSTRAP = "localhost:9092"
 # Secrets of one line; others may be PEM, or a login over several lines.
 _OF_ONE_LINE = ("password", ".secret.key", ".master.key")
@@ -25,10 +24,15 @@ _BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
 
 def bootstrap(command: Command) -> Command:
     """`--bootstrap`: the cluster; and `--config`: the settings to log in to it."""
-    return _config(_bootstrap(command))
-
-
-def _config(command: Command) -> Command:
+    command = click.option(
+        "--bootstrap",
+        "-b",
+        default=_BOOTSTRAP,
+        envvar=_BOOTSTRAP_VARIABLE,
+        show_default=True,
+        metavar="HOST:PORT",
+        help="The cluster, Ottla or Apache Kafka.",
+    )(command)
     return click.option(
         "--config",
         type=_SettingsFile(exists=True, dir_okay=False),
@@ -60,18 +64,6 @@ def _use_config(_context: click.Context, _option: click.Parameter, path: str | N
 def use_config(path: str) -> None:
     """Make every client of this process, and of its child processes, read the file."""
     os.environ[CONFIG_VARIABLE] = os.path.abspath(path)
-
-
-def _bootstrap(command: Command) -> Command:
-    return click.option(
-        "--bootstrap",
-        "-b",
-        default=_BOOTSTRAP,
-        envvar=_BOOTSTRAP_VARIABLE,
-        show_default=True,
-        metavar="HOST:PORT",
-        help="The cluster, Ottla or Apache Kafka.",
-    )(command)
 
 
 def store(command: Command) -> Command:

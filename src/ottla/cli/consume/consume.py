@@ -1,5 +1,6 @@
 """`ottla consume`: the records of a topic, as text, JSON or in a format of one's own."""
 
+import asyncio
 import re
 import sys
 
@@ -7,7 +8,6 @@ import click
 
 from ottla.cli.common import options
 from ottla.cli.common.completion import groups, topics
-from ottla.cli.common.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reader import Wish, read
 from ottla.cli.text.places import regex
@@ -106,7 +106,7 @@ def consume(
         pattern=_pattern(grep),
         show=_shape(keys=keys, as_json=as_json or form == "json", pretty=pretty, template=template),
     )
-    run(read(bootstrap, wish))
+    asyncio.run(read(bootstrap, wish))
 
 
 def _start(

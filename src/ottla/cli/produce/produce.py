@@ -1,5 +1,6 @@
 """`ottla produce`: sends lines as records."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,6 @@ import click
 
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.common.connect import run
 from ottla.cli.produce.lines import size_of
 from ottla.cli.produce.sender import Bar, Form, Sent, send
 from ottla.cli.text.output import show_one
@@ -109,7 +109,7 @@ def produce(
     if typing:
         click.echo("a line is a record; ctrl-D ends", err=True)
     bar = Bar(topic, size_of(files), shown=not typing)
-    sent = run(send(bootstrap, topic, files, shape, bar))
+    sent = asyncio.run(send(bootstrap, topic, files, shape, bar))
     _report(topic, sent, bar.read_bytes, form)
     if sent.first_error is not None:
         ctx.exit(1)

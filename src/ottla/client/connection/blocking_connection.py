@@ -18,17 +18,14 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import (
     BrokerRefused,
     ClientError,
-    ConnectionFailed,
     check,
-    connection_refused,
     ended,
 )
-from ottla.client.connection.connection import AgreedVersions, version_for
+from ottla.client.connection.connection import AgreedVersions, not_connected, version_for
 from ottla.client.connection.login import APART_S, BEGIN, ready_identity
 from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.view import Address
 from ottla.network.exchange import Exchange
-from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
@@ -93,11 +90,7 @@ class BlockingConnection:
             if security.tls is not None:
                 self._socket = _secured(self._socket, security.tls(), address.host)
         except OSError as error:
-            if security.tls is not None and is_of_handshake(error):
-                why = of_server(error, address.host)
-                raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
-            why = error.strerror or str(error)
-            raise connection_refused(*address, why, advertised_by=advertised_by) from None
+            raise not_connected(address, error, security, advertised_by) from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.versions = self._negotiate(setup_s)

@@ -264,6 +264,16 @@ class Connection(asyncio.BufferedProtocol):
             self._shell.send(held.message, held.version, held.timeout_s, held.answer)
 
 
+def not_connected(
+    address: Address, error: OSError, security: ClientSecurity, advertised_by: str | None
+) -> ConnectionFailed:
+    """Return the error, with advice, for an address to which no connection could be opened."""
+    if security.tls is not None and is_of_handshake(error):
+        return ConnectionFailed(f"cannot connect to {address}: {of_server(error, address.host)}")
+    why = error.strerror or str(error)
+    return connection_refused(*address, why, advertised_by=advertised_by)
+
+
 async def connect(
     address: Address,
     client_id: str,
@@ -290,11 +300,7 @@ async def connect(
         why = f"no answer within {timeout_s:g} s"
         raise connection_refused(*address, why, advertised_by=advertised_by) from None
     except OSError as error:
-        if security.tls is not None and is_of_handshake(error):
-            why = of_server(error, address.host)
-            raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
-        why = error.strerror or str(error)
-        raise connection_refused(*address, why, advertised_by=advertised_by) from None
+        raise not_connected(address, error, security, advertised_by) from None
     try:
         await connection.negotiate(timeout_s)
         if security.identity is not None:
