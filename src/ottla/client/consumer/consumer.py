@@ -105,8 +105,6 @@ class Consumer(OtherNames):
         self._state = PartitionState("", -1)
         # Set if `async for` must leave its batch: seek, pause, rebalance, a due commit.
         self._is_interrupted = False
-        self._commit_at_s = float("inf")
-        self._commit_timer: asyncio.TimerHandle | None = None
         self._closed = False
         if topics:
             self.subscribe(topics)
@@ -490,22 +488,6 @@ class Consumer(OtherNames):
             self._options["group_instance_id"],
         )
 
-    def _start_commit_timer(self) -> None:
-        if self._group is None or not self._options["enable_auto_commit"]:
-            return
-        interval_s = self._options["auto_commit_interval_ms"] / 1000
-        self._commit_at_s = _now_s() + interval_s
-        if self._commit_timer is not None:
-            self._commit_timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._commit_timer = loop.call_later(interval_s, self._wake)
-
-    def _commit_if_due(self) -> None:
-        if _now_s() >= self._commit_at_s:
-            assert self._group is not None
-            self._group.commit_behind()
-            self._start_commit_timer()
-
     # -- internals
 
     async def _settle(self, deadline_s: float) -> bool:
@@ -519,9 +501,6 @@ class Consumer(OtherNames):
                 "this consumer reads nothing: subscribe to topics or assign partitions before it"
                 ' polls, as in subscribe("topic")',
             )
-        if self._commit_timer is None:
-            self._start_commit_timer()
-        self._commit_if_due()
         if self._group is not None:
             return await self._group.settle(deadline_s - _now_s())
         await self._whole_topics.settle()
@@ -582,8 +561,6 @@ class Consumer(OtherNames):
             return
         self._connections.check_loop()
         self._closed = True
-        if self._commit_timer is not None:
-            self._commit_timer.cancel()
         await self._fetcher.close()
         if self._group is not None:
             await self._group.close(commit=commit)

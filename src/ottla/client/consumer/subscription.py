@@ -108,6 +108,9 @@ class GroupSession:
         self._pattern: re.Pattern[str] | None = None
         self._joining: asyncio.Task[None] | None = None
         self._commits: set[asyncio.Task[None]] = set()
+        # Wakes the consumer for the next automatic commit; expired timers do not give their times.
+        self._commit_timer: asyncio.TimerHandle | None = None
+        self._commit_at_s = 0.0
         # The last committed offsets, so that no offset is committed twice.
         self._committed: dict[TopicPartition, int] = {}
 
@@ -127,7 +130,12 @@ class GroupSession:
         self.membership.needs_join = True
 
     async def settle(self, timeout_s: float) -> bool:
-        """Take part in a pending rebalance; return False if it lasts longer than allowed."""
+        """Commit if that is due, and take part in a pending rebalance.
+
+        Return False if the rebalance lasts longer than allowed.
+        """
+        if self._options["enable_auto_commit"]:
+            self._commit_if_due()
         membership = self.membership
         if membership is None:
             return True
@@ -225,11 +233,20 @@ class GroupSession:
             if partition in self._fetcher.states:
                 self._committed[partition] = entry.offset
 
-    def commit_behind(self) -> None:
-        """Commit processed records in the background (automatic commits)."""
-        if self._commits:
-            return
-        offsets = self.uncommitted()
+    def _commit_if_due(self) -> None:
+        """Commit processed records in the background, once in each interval."""
+        loop = asyncio.get_running_loop()
+        if self._commit_timer is not None:
+            if loop.time() < self._commit_at_s:
+                return
+            self._commit_timer.cancel()
+            self._commit_in_background()
+        interval_s = self._options["auto_commit_interval_ms"] / 1000
+        self._commit_at_s = loop.time() + interval_s
+        self._commit_timer = loop.call_later(interval_s, self._wake)
+
+    def _commit_in_background(self) -> None:
+        offsets = {} if self._commits else self.uncommitted()
         if offsets:
             task = asyncio.ensure_future(self._commit_leniently(offsets))
             self._commits.add(task)
@@ -250,6 +267,8 @@ class GroupSession:
 
     async def close(self, *, commit: bool) -> None:
         """Commit processed records (if automatic commits are on and `commit`), then leave."""
+        if self._commit_timer is not None:
+            self._commit_timer.cancel()
         if self._joining is not None:
             self._joining.cancel()
             await asyncio.gather(self._joining, return_exceptions=True)
