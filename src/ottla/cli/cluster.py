@@ -62,7 +62,7 @@ def balance(
         given_back = [str(name) for name in plan.given_back]
         show_one("json", {"moved": plans.plan_rows(plan.moves), "given_back": given_back})
     elif plan:
-        click.echo(f"The load is even: {_sentence(plan)}.")
+        click.echo(f"The load is even: {_balance_sentence(plan)}.")
     else:
         click.echo("The load is even already.")
 
@@ -74,10 +74,10 @@ def _show_plan(form: str, plan: BalancePlan) -> None:
     empty = "" if plan.given_back else "the load is even already"
     show(form, plans.plan_rows(plan.moves), plans.COLUMNS, empty=empty)
     if plan:
-        click.echo(_sentence(plan))
+        click.echo(_balance_sentence(plan))
 
 
-def _sentence(plan: BalancePlan) -> str:
+def _balance_sentence(plan: BalancePlan) -> str:
     parts = [plans.plan_sentence(plan.moves)] if plan.moves.moves else []
     if plan.given_back:
         parts.append(f"{len(plan.given_back):,} partitions are given back to their first replicas")
@@ -108,7 +108,7 @@ async def controller(context: click.Context, admin: Admin, form: str) -> None:
         context.exit(1)
 
 
-_DESCRIBE_COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sync"]
+_BROKER_COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sync"]
 
 
 @cluster.command()
@@ -122,7 +122,7 @@ async def describe(admin: Admin, form: str) -> None:
     ottla cluster describe -o json
     """  # noqa: D301
     found, standings = await admin.cluster.describe(), await admin.partitions.standings()
-    rows = [_describe_row(load) for load in broker_loads(found, standings)]
+    rows = [_broker_row(load) for load in broker_loads(found, standings)]
     numbers = counts(standings)
     controller = live_controller(found)
     if form == "json":
@@ -138,11 +138,11 @@ async def describe(admin: Admin, form: str) -> None:
     show_title(
         f"cluster {found.cluster_id}  controller {'-' if controller is None else controller}"
     )
-    show(form, rows, _DESCRIBE_COLUMNS)
+    show(form, rows, _BROKER_COLUMNS)
     click.echo(f"\n{numbers_sentence(len(standings), numbers)}")
 
 
-def _describe_row(load: BrokerLoad) -> dict[str, Any]:
+def _broker_row(load: BrokerLoad) -> dict[str, Any]:
     return {
         "broker": load.broker_id,
         "address": load.address,
@@ -171,14 +171,14 @@ async def health(context: click.Context, admin: Admin, form: str) -> None:
     """  # noqa: D301
     found = await cluster_diagnosis.health(admin)
     if form == "json":
-        show_one("json", _answer(found))
+        show_one("json", _health_answer(found))
     else:
-        _show(found)
+        _show_health(found)
     if found.findings:
         context.exit(1)
 
 
-def _answer(found: ClusterHealth) -> dict[str, Any]:
+def _health_answer(found: ClusterHealth) -> dict[str, Any]:
     return {
         "healthy": not found.findings,
         "controller": found.controller,
@@ -199,7 +199,7 @@ def _finding_row(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _show(found: ClusterHealth) -> None:
+def _show_health(found: ClusterHealth) -> None:
     if not found.findings:
         click.secho("all is well", fg="green", bold=True)
     for finding in found.findings:
@@ -261,7 +261,7 @@ def cleaner_row(cleaner: CleanerStanding) -> dict[str, Any]:
     }
 
 
-_LOG_DIRS_COLUMNS = ["broker", "path", "replicas", "logs", "usable", "total"]
+_DIRECTORY_COLUMNS = ["broker", "path", "replicas", "logs", "usable", "total"]
 
 
 @cluster.command(name="log-dirs")
@@ -282,12 +282,12 @@ async def log_dirs(admin: Admin, brokers: tuple[int, ...], form: str) -> None:
     found = await admin.logs.directories(brokers or None)
     show(
         form,
-        [_log_dirs_row(one) if form == "json" else _cells(one) for one in found],
-        _LOG_DIRS_COLUMNS,
+        [_directory_row(one) if form == "json" else _directory_cells(one) for one in found],
+        _DIRECTORY_COLUMNS,
     )
 
 
-def _log_dirs_row(one: LogDirectory) -> dict[str, Any]:
+def _directory_row(one: LogDirectory) -> dict[str, Any]:
     return {
         "broker": one.broker_id,
         "path": one.path,
@@ -301,7 +301,7 @@ def _log_dirs_row(one: LogDirectory) -> dict[str, Any]:
     }
 
 
-def _cells(one: LogDirectory) -> dict[str, Any]:
+def _directory_cells(one: LogDirectory) -> dict[str, Any]:
     return {
         "broker": one.broker_id,
         "path": one.path,

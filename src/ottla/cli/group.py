@@ -90,9 +90,9 @@ async def describe(admin: Admin, group_ids: tuple[str, ...], every: bool, form: 
         raise click.UsageError("name groups, or say --all")
 
     ids = [entry.group_id for entry in await admin.groups.all()] if every else group_ids
-    found = [await _look(admin, group_id) for group_id in ids]
+    found = [await _described(admin, group_id) for group_id in ids]
     if form == "json":
-        answers = [_answer(*one) for one in found]
+        answers = [_group_answer(*one) for one in found]
         alone = len(group_ids) == 1
         click.echo(json.dumps(answers[0] if alone else answers, indent=2, default=str))
         return
@@ -101,10 +101,10 @@ async def describe(admin: Admin, group_ids: tuple[str, ...], every: bool, form: 
     for number, one in enumerate(found):
         if number:
             click.echo()
-        _show(*one)
+        _show_group(*one)
 
 
-def _answer(description: GroupDescription, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _group_answer(description: GroupDescription, rows: list[dict[str, Any]]) -> dict[str, Any]:
     is_known = description.coordinator_id >= 0
     members = [_member_row(member) for member in description.members]
     return {
@@ -118,8 +118,8 @@ def _answer(description: GroupDescription, rows: list[dict[str, Any]]) -> dict[s
     }
 
 
-def _show(description: GroupDescription, rows: list[dict[str, Any]]) -> None:
-    head = _answer(description, rows)
+def _show_group(description: GroupDescription, rows: list[dict[str, Any]]) -> None:
+    head = _group_answer(description, rows)
     members = head.pop("members")
     del head["partitions"]
     show_one("table", head)
@@ -146,12 +146,12 @@ def _beyond_end(row: dict[str, Any]) -> str:
     )
 
 
-async def _look(admin: Admin, group_id: str) -> _Group:
+async def _described(admin: Admin, group_id: str) -> _Group:
     description = await described_group(admin, group_id)
     if description.protocol_type == SHARE:
         shared = await share_positions(admin, description)
         return description, [_share_row(one) for one in shared]
-    return description, [_describe_row(one) for one in await positions(admin, description)]
+    return description, [_position_row(one) for one in await positions(admin, description)]
 
 
 def _member_row(member: GroupMember) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _member_row(member: GroupMember) -> dict[str, Any]:
     }
 
 
-def _describe_row(one: GroupPosition) -> dict[str, Any]:
+def _position_row(one: GroupPosition) -> dict[str, Any]:
     loss = one.loss
     return {
         "topic": one.name.topic,
@@ -216,7 +216,7 @@ async def list_(admin: Admin, states: tuple[str, ...], form: str) -> None:
     show(form, rows, ["group", "state", "protocol", "type"], empty="there are no groups")
 
 
-_COLUMNS = ["topic", "partition", "start_offset", "old", "new", "end_offset", "change", "note"]
+_MOVE_COLUMNS = ["topic", "partition", "start_offset", "old", "new", "end_offset", "change", "note"]
 _FORGET = "none"
 
 
@@ -287,12 +287,12 @@ def reset(
         return plan
 
     plan = with_admin(bootstrap, work)
-    rows = [_reset_row(move) for move in plan.moves]
-    undo = _undo(group_id, plan.undoing, bootstrap)
+    rows = [_move_row(move) for move in plan.moves]
+    undo = _undoing_command(group_id, plan.undoing, bootstrap)
     if form == "json":
         show_one("json", {"group": group_id, "executed": execute, "partitions": rows, "undo": undo})
         return
-    show(form, rows, _COLUMNS, empty="its topics are gone")
+    show(form, rows, _MOVE_COLUMNS, empty="its topics are gone")
     if not execute:
         click.echo("\nNothing is changed yet; the same with --execute does it.")
     elif undo:
@@ -323,7 +323,7 @@ def _target(
     )
 
 
-def _reset_row(move: OffsetMove) -> dict[str, Any]:
+def _move_row(move: OffsetMove) -> dict[str, Any]:
     return {
         "topic": move.place.topic,
         "partition": move.place.partition,
@@ -336,7 +336,7 @@ def _reset_row(move: OffsetMove) -> dict[str, Any]:
     }
 
 
-def _undo(
+def _undoing_command(
     group_id: str, undoing: Sequence[tuple[TopicPartition, int | None]], bootstrap: str
 ) -> str | None:
     """The command that restores the old offsets; None if nothing changes."""

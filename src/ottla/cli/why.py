@@ -132,7 +132,7 @@ async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
                 "partition": str(name),
                 "last_stable_offset": found.last_stable_offset,
                 "high_watermark": found.high_watermark,
-                "open": [_lso_answer(one) for one in found.opened],
+                "open": [_transaction_answer(one) for one in found.opened],
             },
         )
         return
@@ -145,10 +145,10 @@ async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
     elif found.held_back > 0:
         click.echo(f"{found.held_back} offsets wait for the first of these transactions to end")
     for one in found.opened:
-        _lso_show(one)
+        _show_transaction(one)
 
 
-def _lso_answer(one: OpenTransaction) -> dict[str, object]:
+def _transaction_answer(one: OpenTransaction) -> dict[str, object]:
     known = one.transaction
     return {
         "start_offset": one.start_offset,
@@ -159,7 +159,7 @@ def _lso_answer(one: OpenTransaction) -> dict[str, object]:
     }
 
 
-def _lso_show(one: OpenTransaction) -> None:
+def _show_transaction(one: OpenTransaction) -> None:
     click.secho(
         f"offset {one.start_offset}  producer {one.producer_id} in epoch {one.producer_epoch}, "
         f"last wrote at {iso(one.last_written_ms)}",
@@ -186,7 +186,7 @@ def _lso_show(one: OpenTransaction) -> None:
         )
 
 
-_COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped", "cause"]
+_REBALANCE_COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped", "cause"]
 
 
 @why.command()
@@ -206,7 +206,7 @@ async def rebalance(admin: Admin, group_id: str, is_all: bool, form: str) -> Non
     """  # noqa: D301
     found = await rebalances_of(admin, group_id)
     group, story = found.group, found.story
-    rows = [_row(broker_id, one) for broker_id, one in story.rebalances]
+    rows = [_rebalance_row(broker_id, one) for broker_id, one in story.rebalances]
     if form == "json":
         silent = {str(broker): error.message for broker, error in story.silent.items()}
         show_one(
@@ -226,12 +226,12 @@ async def rebalance(admin: Admin, group_id: str, is_all: bool, form: str) -> Non
             "restarted since"
         )
         return
-    show("table", rows, _COLUMNS)
+    show("table", rows, _REBALANCE_COLUMNS)
     for _, one in story.rebalances if is_all else story.rebalances[-1:]:
-        _rebalance_show(one)
+        _show_rebalance(one)
 
 
-def _row(broker_id: int, one: DescribedRebalance) -> dict[str, Any]:
+def _rebalance_row(broker_id: int, one: DescribedRebalance) -> dict[str, Any]:
     return {
         "began": iso(one.began_ms),
         "broker": broker_id,
@@ -248,12 +248,12 @@ def _row(broker_id: int, one: DescribedRebalance) -> dict[str, Any]:
         "without_partitions_total_ms": one.without_total_ms,
         "without_partitions": {each.member_id: each.without_ms for each in one.waits},
         "cause": first_cause(one) or "-",
-        "causes": [_cause(cause) for cause in one.causes],
+        "causes": [_cause_row(cause) for cause in one.causes],
         "causes_omitted": one.causes_omitted,
     }
 
 
-def _cause(cause: RebalanceCause) -> dict[str, Any]:
+def _cause_row(cause: RebalanceCause) -> dict[str, Any]:
     return {
         "time": iso(cause.at_ms),
         "kind": cause.kind,
@@ -267,7 +267,7 @@ def _cause(cause: RebalanceCause) -> dict[str, Any]:
     }
 
 
-def _rebalance_show(one: DescribedRebalance) -> None:
+def _show_rebalance(one: DescribedRebalance) -> None:
     lasted = "" if one.duration_ms < 0 else f" after {one.duration_ms} ms"
     click.secho(
         f"{iso(one.began_ms)}  {one.protocol} protocol, epoch {one.epoch}: {one.ending}{lasted}",
@@ -407,9 +407,9 @@ async def _show_story(
     if form == "json":
         show_one("json", _story_answer(standing, story))
         return
-    show_title(_now(standing))
+    show_title(_standing_line(standing))
     for record in story.records:
-        _show_record(record)
+        _show_decision(record)
     if not story.records:
         click.echo(
             f"no broker remembers a decision about {about}: the brokers that decided have "
@@ -419,7 +419,7 @@ async def _show_story(
         click.echo(f"broker {broker_id} did not answer: {error.message}", err=True)
 
 
-def _now(one: PartitionStanding) -> str:
+def _standing_line(one: PartitionStanding) -> str:
     leader = "no broker" if one.is_offline else str(one.leader)
     eligible = f"  ELR {_ids(one.elr)}" if one.elr else ""
     return (
@@ -428,7 +428,7 @@ def _now(one: PartitionStanding) -> str:
     )
 
 
-def _show_record(record: DecisionRecord) -> None:
+def _show_decision(record: DecisionRecord) -> None:
     click.secho(
         f"{iso(record.at_ms)}  {record.kind}, in leader epoch {record.leader_epoch}, by broker "
         f"{record.broker_id}",

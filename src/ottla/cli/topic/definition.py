@@ -157,7 +157,7 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
         )
 
 
-_LIST_COLUMNS = ["name", "partition_count", "replication_factor", "internal"]
+_TOPIC_COLUMNS = ["name", "partition_count", "replication_factor", "internal"]
 
 
 @click.command(name="list")
@@ -172,11 +172,11 @@ async def list_(admin: Admin, internal: bool, form: str) -> None:
     ottla topic list --internal -o json
     """  # noqa: D301
     views = await admin.topics.all(internal=internal)
-    columns = _LIST_COLUMNS if internal else _LIST_COLUMNS[:-1]
+    columns = _TOPIC_COLUMNS if internal else _TOPIC_COLUMNS[:-1]
     show(form, [topic_row(view) for view in views], columns, empty="there are no topics")
 
 
-_DESCRIBE_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offset"]
+_PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offset"]
 
 
 @click.command()
@@ -234,14 +234,14 @@ async def describe(
         for view in await admin.topics.describe_all(names)
     ]
     if form == "json":
-        answers = [_answer(one) for one in found]
+        answers = [_topic_answer(one) for one in found]
         alone = len(words) == 1 and not regex
         click.echo(json.dumps(answers[0] if alone else answers, indent=2, default=str))
         return
     for number, one in enumerate(found):
         if number:
             click.echo()
-        _show(one)
+        _show_topic(one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,19 +259,19 @@ class _Topic:
         return notes(len(self.view.partitions[0].replicas), values)
 
 
-def _answer(found: _Topic) -> dict[str, Any]:
+def _topic_answer(found: _Topic) -> dict[str, Any]:
     return {
         **topic_row(found.view),
-        "partitions": [_row(one) for one in found.partitions],
+        "partitions": [_partition_row(one) for one in found.partitions],
         "settings": changed_rows(found.configs),
         "notes": found.notes,
     }
 
 
-def _show(found: _Topic) -> None:
+def _show_topic(found: _Topic) -> None:
     in_use = sum(one.offset_count for one in found.partitions)
     show_title(f"{found.view.name}  id {found.view.topic_id}  offsets in use {in_use:,}")
-    show("table", [_row(one) for one in found.partitions], _DESCRIBE_COLUMNS)
+    show("table", [_partition_row(one) for one in found.partitions], _PARTITION_COLUMNS)
     click.echo()
     settings = [
         row | {"value": row["value"] and with_unit(row["setting"], row["value"])}
@@ -283,7 +283,7 @@ def _show(found: _Topic) -> None:
         click.echo(f"\nNote: {note}")
 
 
-def _row(one: PartitionOffsets) -> dict[str, Any]:
+def _partition_row(one: PartitionOffsets) -> dict[str, Any]:
     return {
         "partition": one.view.index,
         "leader": one.leader,

@@ -100,7 +100,7 @@ async def sizes(admin: Admin, names: tuple[str, ...], form: str) -> None:
     show(form, rows, _SIZES_COLUMNS, empty="there are no topics")
 
 
-_COMPACT_COLUMNS = [
+_ESTIMATE_COLUMNS = [
     "partition",
     "broker",
     "dirty_bytes",
@@ -160,7 +160,7 @@ def _estimate(name: str, bootstrap: str, form: str) -> None:
                 "would_free": pass_.bytes_read - pass_.bytes_kept if pass_ else 0,
             }
         )
-    show(form, rows, _COMPACT_COLUMNS)
+    show(form, rows, _ESTIMATE_COLUMNS)
     if form != "json":
         click.echo("Nothing was changed. The active segment of each log is not counted.")
 
@@ -184,7 +184,7 @@ def _compact_now(name: str, bootstrap: str, form: str, timeout_s: float | None) 
     show(form, rows, _DONE_COLUMNS)
 
 
-_DELETE_RECORDS_COLUMNS = ["topic", "partition", "old_start", "new_start", "deleted"]
+_DELETION_COLUMNS = ["topic", "partition", "old_start", "new_start", "deleted"]
 
 
 @click.command(name="delete-records")
@@ -229,11 +229,11 @@ def delete_records(
             f"{counted(len(wanted), 'partition')}? They are lost for ever."
         )
     done = with_admin(bootstrap, lambda admin: admin.logs.delete_records(wanted))
-    rows = [_row(place, starts[place], new) for place, new in sorted(done.items())]
-    show(form, rows, _DELETE_RECORDS_COLUMNS)
+    rows = [_deletion_row(place, starts[place], new) for place, new in sorted(done.items())]
+    show(form, rows, _DELETION_COLUMNS)
 
 
-def _row(place: TopicPartition, old: int, new: int) -> dict[str, object]:
+def _deletion_row(place: TopicPartition, old: int, new: int) -> dict[str, object]:
     return {
         "topic": place.topic,
         "partition": place.partition,
