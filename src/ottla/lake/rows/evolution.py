@@ -173,16 +173,16 @@ def evolved(
 
     `envelopes` are the sides with Debezium's envelopes, whose `before` and `after` grow together.
     """
-    said = []
+    changes = []
     found = schema
     for new in news:
         changed, what = _with(found, new)
         twin = _TWINS.get(new.path[0]) if new.path and new.side in envelopes else None
         if twin is not None and len(new.path) > 1:
             changed, _ = _with(changed, replace(new, path=(twin, *new.path[1:])))
-        said.append(what)
+        changes.append(what)
         found = changed
-    return (replace(found, number=schema.number + 1) if found != schema else schema), said
+    return (replace(found, number=schema.number + 1) if found != schema else schema), changes
 
 
 def renamed(
@@ -193,7 +193,7 @@ def renamed(
     A renamed column takes a field of the new name, else one of the old name. Raises OttlaError if
     there is no column of the old name, or another column has the new name.
     """
-    found, said = schema, []
+    found, changes = schema, []
     for new, old in rename:
         side, column = _named(found, old)
         if column is None:
@@ -209,8 +209,8 @@ def renamed(
         )
         columns = tuple(other if one is column else one for one in found.of(side))
         found = found.with_columns(side, columns)
-        said.append(f"rename {old} to {new}")
-    return (replace(found, number=schema.number + 1) if said else schema), said
+        changes.append(f"rename {old} to {new}")
+    return (replace(found, number=schema.number + 1) if changes else schema), changes
 
 
 def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, list[str]]:
@@ -219,14 +219,14 @@ def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, l
     Columns and fields that the declaration leaves out stay, and so does a type that is wider than
     the declared one. Raises OttlaError if it asks for another type.
     """
-    found, said = schema, []
+    found, changes = schema, []
     for side in _SIDES:
         columns = {one.name: one for one in found.of(side)}
         for one in wanted.of(side):
             before = columns.get(one.name)
             if before is None:
                 columns[one.name] = one
-                said.append(f"add {one.name} {one.type}")
+                changes.append(f"add {one.name} {one.type}")
                 continue
             wide = widened(before.type, one.type)
             if wide is None:
@@ -236,9 +236,9 @@ def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, l
                 )
             if wide != before.type:
                 columns[one.name] = replace(before, type=wide)
-                said.append(f"widen {one.name} from {before.type} to {wide}")
+                changes.append(f"widen {one.name} from {before.type} to {wide}")
         found = found.with_columns(side, tuple(columns.values()))
-    return (replace(found, number=schema.number + 1) if said else schema), said
+    return (replace(found, number=schema.number + 1) if changes else schema), changes
 
 
 def _with(schema: TypedSchema, new: NewField) -> tuple[TypedSchema, str]:

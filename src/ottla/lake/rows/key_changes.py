@@ -57,7 +57,7 @@ def is_latest(changes: pa.Table) -> Flags:
 def merged(state: pa.Table, changes: pa.Table, operation: str | None = None) -> LatestRows:
     """Apply `changes` to `state`; both have the same columns, and no null key.
 
-    `operation` is the column that says which rows delete (`typed.holds`).
+    `operation` is the column that says which rows delete (`changelog_columns.holds`).
     """
     rows = pa.concat_tables([state, changes])
     found = _Changes(rows)

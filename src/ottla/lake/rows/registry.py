@@ -190,13 +190,13 @@ def _refused(url: str, answer: requests.Response) -> str:
     """Return the message of an error answer. Raises NoSuchSchema; OttlaError if it is final."""
     code = answer.status_code
     try:
-        said = json.loads(answer.raw.read(10_000))
+        body = json.loads(answer.raw.read(10_000))
     except (OSError, ValueError, HTTPError):
-        said = None
-    said = said if isinstance(said, dict) else {}
-    reason = str(said.get("message") or answer.reason)
+        body = None
+    body = body if isinstance(body, dict) else {}
+    reason = str(body.get("message") or answer.reason)
     words = f"answers {code} {reason if len(reason) <= _SHOWN_MAX else f'{reason[:_SHOWN_MAX]}…'}"
-    if code == 404 and said.get("error_code") in _NOT_FOUND:
+    if code == 404 and body.get("error_code") in _NOT_FOUND:
         raise NoSuchSchema(f"{url} {words}")
     if code in {401, 403}:
         raise OttlaError(

@@ -45,7 +45,7 @@ def held_back(
     keys: Sequence[Key],
     ends: Mapping[Key, LogEnd],
 ) -> list[str]:
-    """Return a line for each partition whose high watermark is above its last stable offset."""
+    """Return a line for each partition producer high watermark is above its last stable offset."""
     waiting: dict[Key, int] = {}
     for topic in sorted({key.topic for key in keys}):
         marks = cluster.high_watermarks(topic)
@@ -99,16 +99,16 @@ def held_back_line(key: Key, end: int, high_watermark: int, opened: OpenTransact
     )
     if opened is None:
         return f"{what}: a transaction is open there (`ottla txn hanging` finds it)"
-    whose = f"producer id {opened.producer_id}"
+    producer = f"producer id {opened.producer_id}"
     if opened.transaction is None:
         return (
-            f"{what}: a transaction of {whose} hangs there, which no coordinator will end "
+            f"{what}: a transaction of {producer} hangs there, which no coordinator will end "
             "(`ottla txn abort` ends it)"
         )
     known = opened.transaction
     timeout = f", its time-out is {span_words(known.timeout_ms)}" if known.timeout_ms > 0 else ""
     begun = f" and {iso(known.start_ms)}" if known.start_ms > 0 else ""
     return (
-        f"{what}: the transaction of {known.transactional_id!r} ({whose}) is open since offset "
+        f"{what}: the transaction of {known.transactional_id!r} ({producer}) is open since offset "
         f"{opened.start_offset}{begun}{timeout}"
     )

@@ -2,11 +2,12 @@
 
 They have the names of Spark's own Kafka connector, with a few additions.
 """
+# ruff: noqa: RUF009  # `_option` declares a field, as `field` does.
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NoReturn
 
 from ottla.base import quantities
@@ -40,10 +41,9 @@ _PASSED_OVER = (
 
 @dataclass(frozen=True, slots=True)
 class StreamOption:
-    """An option: its name in Spark, the field it sets, and how its text is parsed."""
+    """An option: its name in Spark, and how its text is parsed."""
 
     name: str
-    field: str
     meaning: str
     parse: Callable[[str, str], Any]
     default: str | None = None
@@ -183,172 +183,129 @@ def _list(found: object) -> list[object]:
     return found
 
 
-OPTIONS = (
-    StreamOption("subscribe", "topics", "topics to read, separated by commas", _names),
-    StreamOption(
-        "subscribePattern",
-        "topic_pattern",
-        "a regular expression (RE2) for whole names of topics; streams also find later topics",
-        _text,
-    ),
-    StreamOption(
-        "assign",
-        "assigned",
-        'partitions to read: `{"TOPIC": [0, 1]}`',
-        _assigned,
-    ),
-    StreamOption(
-        BOOTSTRAP,
-        "bootstrap",
-        "`host:port,…` of Ottla or Apache Kafka",
-        _text,
-        "localhost:9092",
-    ),
-    StreamOption(
-        "config",
-        "access",
-        "a file of settings of Kafka's clients, for TLS and logins (default: OTTLA_CONFIG); "
-        "options `kafka.…` overrule it",
-        _text,
-    ),
-    StreamOption(
-        "startingOffsets",
-        "start",
-        'earliest (default of a batch), latest (of a stream), `{"TOPIC": {"0": 23, "1": -2}}` (-2 '
-        "earliest, -1 latest) or last-load",
-        _place,
-    ),
-    StreamOption("endingOffsets", "end", "likewise; a stream has none", _place, "latest"),
-    StreamOption(
-        "startingTimestamp",
-        "start_time",
-        "instead of offsets: start at the first record at or after a time, in milliseconds or "
-        "like 10m, 2024-01-31",
-        _time,
-    ),
-    StreamOption("endingTimestamp", "end_time", "likewise; a stream has none", _time),
-    StreamOption(
-        "startingOffsetsByTimestamp",
-        "start_times",
-        'the same for each partition: `{"TOPIC": {"0": MILLISECONDS}}`',
-        _times,
-    ),
-    StreamOption("endingOffsetsByTimestamp", "end_times", "likewise; a stream has none", _times),
-    StreamOption(
-        "startingOffsetsByTimestampStrategy",
-        "latest_without_time",
-        "if a partition has no record at or after the time: error, or latest",
-        _latest_or_error,
-        "error",
-    ),
-    StreamOption("table", "table", "the table for `last-load`", _text),
-    StreamOption(
-        "includeHeaders", "headers", "whether there is a column `headers`", _flag, "false"
-    ),
-    StreamOption(
-        "columns",
-        "columns",
-        "columns to read, separated by commas; fewer columns mean less data for the JVM",
-        _columns,
-    ),
-    StreamOption(
-        "bytesPerTask",
-        "bytes_per_task",
-        "about the most bytes of a log that one task reads",
-        _size,
-        str(SPLIT_BYTES),
-    ),
-    StreamOption(
-        "maxRecordsPerPartition",
-        "offsets_per_task",
-        "the most offsets that one task reads; if set, small ranges do not share a task",
-        _count,
-    ),
-    StreamOption(
-        "minPartitions",
-        "tasks_min",
-        "the least number of tasks; if set, small ranges do not share a task",
-        _count,
-    ),
-    StreamOption(
-        "failOnDataLoss",
-        "fail_on_data_loss",
-        "fail if records were deleted since the last load, batch or plan",
-        _flag,
-        "true",
-    ),
-    StreamOption(
-        "onBadTimestamp",
-        "null_bad_timestamps",
-        "a timestamp that Spark's type cannot hold: fail, or null",
-        _null_or_fail,
-        "fail",
-    ),
-    StreamOption(
-        "skipUnreadable",
-        "skip_unreadable",
-        "leave out batches that cannot be read, with a warning in the task's log",
-        _flag,
-        "false",
-    ),
-    StreamOption(
-        "maxOffsetsPerTrigger",
-        "records_max",
-        "stream: the most offsets of one micro-batch (Spark 4.2)",
-        _count,
-    ),
-    StreamOption(
-        "maxBytesPerTrigger",
-        "bytes_max",
-        "stream: about the most bytes of the logs in one micro-batch (Spark 4.2)",
-        _size,
-    ),
-    StreamOption(
-        "minOffsetsPerTrigger",
-        "records_min",
-        "stream: wait until there are this many new offsets (Spark 4.2)",
-        _count,
-    ),
-    StreamOption(
-        "minBytesPerTrigger",
-        "bytes_min",
-        "stream: wait until there are about this many new bytes in the logs (Spark 4.2)",
-        _size,
-    ),
-    StreamOption(
-        "maxTriggerDelay",
-        "delay_max_ms",
-        "stream: the longest wait for `min…` after the last micro-batch, like 10s or 5m",
-        _span_ms,
-        "15m",
-    ),
-)
+def _option(
+    name: str, meaning: str, parse: Callable[[str, str], Any], default: str | None = None
+) -> Any:
+    return field(metadata={"option": StreamOption(name, meaning, parse, default)})
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """The parsed options. Exactly one of `topics`, `topic_pattern` and `assigned` is given."""
+    """The parsed options. Exactly one of `topics`, `topic_pattern` and `assigned` is given.
 
-    topics: tuple[str, ...] | None
-    topic_pattern: str | None
-    assigned: Mapping[str, frozenset[int]] | None
-    bootstrap: str
-    access: ClientAccess
-    start: Boundaries
-    end: Boundaries
-    table: str | None
-    columns: tuple[str, ...]
-    bytes_per_task: int
-    offsets_per_task: int | None
-    tasks_min: int | None
-    fail_on_data_loss: bool
-    null_bad_timestamps: bool
-    skip_unreadable: bool
-    records_max: int | None
-    bytes_max: int | None
-    records_min: int | None
-    bytes_min: int | None
-    delay_max_ms: int
+    `start` and `end` contain the options of times, too.
+    """
+
+    topics: tuple[str, ...] | None = _option(
+        "subscribe", "topics to read, separated by commas", _names
+    )
+    topic_pattern: str | None = _option(
+        "subscribePattern",
+        "a regular expression (RE2) for whole names of topics; streams also find later topics",
+        _text,
+    )
+    assigned: Mapping[str, frozenset[int]] | None = _option(
+        "assign", 'partitions to read: `{"TOPIC": [0, 1]}`', _assigned
+    )
+    bootstrap: str = _option(
+        BOOTSTRAP, "`host:port,…` of Ottla or Apache Kafka", _text, "localhost:9092"
+    )
+    access: ClientAccess = _option(
+        "config",
+        "a file of settings of Kafka's clients, for TLS and logins (default: OTTLA_CONFIG); "
+        "options `kafka.…` overrule it",
+        _text,
+    )
+    start: Boundaries = _option(
+        "startingOffsets",
+        'earliest (default of a batch), latest (of a stream), `{"TOPIC": {"0": 23, "1": -2}}` (-2 '
+        "earliest, -1 latest) or last-load",
+        _place,
+    )
+    end: Boundaries = _option("endingOffsets", "likewise; a stream has none", _place, "latest")
+    start_time: Boundaries | None = _option(
+        "startingTimestamp",
+        "instead of offsets: start at the first record at or after a time, in milliseconds or "
+        "like 10m, 2024-01-31",
+        _time,
+    )
+    end_time: Boundaries | None = _option("endingTimestamp", "likewise; a stream has none", _time)
+    start_times: Boundaries | None = _option(
+        "startingOffsetsByTimestamp",
+        'the same for each partition: `{"TOPIC": {"0": MILLISECONDS}}`',
+        _times,
+    )
+    end_times: Boundaries | None = _option(
+        "endingOffsetsByTimestamp", "likewise; a stream has none", _times
+    )
+    latest_without_time: bool = _option(
+        "startingOffsetsByTimestampStrategy",
+        "if a partition has no record at or after the time: error, or latest",
+        _latest_or_error,
+        "error",
+    )
+    table: str | None = _option("table", "the table for `last-load`", _text)
+    headers: bool = _option("includeHeaders", "whether there is a column `headers`", _flag, "false")
+    columns: tuple[str, ...] = _option(
+        "columns",
+        "columns to read, separated by commas; fewer columns mean less data for the JVM",
+        _columns,
+    )
+    bytes_per_task: int = _option(
+        "bytesPerTask", "about the most bytes of a log that one task reads", _size, str(SPLIT_BYTES)
+    )
+    offsets_per_task: int | None = _option(
+        "maxRecordsPerPartition",
+        "the most offsets that one task reads; if set, small ranges do not share a task",
+        _count,
+    )
+    tasks_min: int | None = _option(
+        "minPartitions",
+        "the least number of tasks; if set, small ranges do not share a task",
+        _count,
+    )
+    fail_on_data_loss: bool = _option(
+        "failOnDataLoss",
+        "fail if records were deleted since the last load, batch or plan",
+        _flag,
+        "true",
+    )
+    null_bad_timestamps: bool = _option(
+        "onBadTimestamp",
+        "a timestamp that Spark's type cannot hold: fail, or null",
+        _null_or_fail,
+        "fail",
+    )
+    skip_unreadable: bool = _option(
+        "skipUnreadable",
+        "leave out batches that cannot be read, with a warning in the task's log",
+        _flag,
+        "false",
+    )
+    records_max: int | None = _option(
+        "maxOffsetsPerTrigger", "stream: the most offsets of one micro-batch (Spark 4.2)", _count
+    )
+    bytes_max: int | None = _option(
+        "maxBytesPerTrigger",
+        "stream: about the most bytes of the logs in one micro-batch (Spark 4.2)",
+        _size,
+    )
+    records_min: int | None = _option(
+        "minOffsetsPerTrigger",
+        "stream: wait until there are this many new offsets (Spark 4.2)",
+        _count,
+    )
+    bytes_min: int | None = _option(
+        "minBytesPerTrigger",
+        "stream: wait until there are about this many new bytes in the logs (Spark 4.2)",
+        _size,
+    )
+    delay_max_ms: int = _option(
+        "maxTriggerDelay",
+        "stream: the longest wait for `min…` after the last micro-batch, like 10s or 5m",
+        _span_ms,
+        "15m",
+    )
 
     @property
     def brokers(self) -> Brokers:
@@ -362,6 +319,12 @@ class StreamOptions:
         return any(limit is not None for limit in limits)
 
 
+_BY_FIELD: Mapping[str, StreamOption] = {
+    one.name: one.metadata["option"] for one in fields(StreamOptions)
+}
+OPTIONS = tuple(_BY_FIELD.values())
+
+
 def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> StreamOptions:
     """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones.
 
@@ -370,22 +333,21 @@ def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> Str
     given = {name.lower(): value for name, value in options.items()}
     require_known(given, [option.name for option in OPTIONS], wrong, _PASSED_OVER)
     found: dict[str, Any] = {}
-    for option in OPTIONS:
+    for name, option in _BY_FIELD.items():
         text = given.get(option.name.lower(), option.default)
-        found[option.field] = None if text is None else option.parse(option.name, text)
+        found[name] = None if text is None else option.parse(option.name, text)
     found["bootstrap"], found["access"] = bootstrap_of(given), access_of(given)
     if found["access"].settings.get("isolation.level") == "read_uncommitted":
         wrong("records of open and aborted transactions are not read: leave out isolation.level")
-    is_wanted = found.pop("headers")
     found["columns"] = found["columns"] or tuple(
-        name for name in SOURCE_COLUMNS if is_wanted or name != "headers"
+        name for name in SOURCE_COLUMNS if found["headers"] or name != "headers"
     )
     # The same precedence as in Spark's connector: the more general time first.
-    by_time = _first(found.pop("start_time"), found.pop("start_times"))
-    if not found.pop("latest_without_time"):
-        by_time = by_time and by_time.strict()
+    by_time = found["start_time"] or found["start_times"]
+    if by_time and not found["latest_without_time"]:
+        by_time = by_time.strict()
     found["start"] = by_time or found["start"] or _place("startingOffsets", start)
-    found["end"] = _first(found.pop("end_time"), found.pop("end_times"), found["end"])
+    found["end"] = found["end_time"] or found["end_times"] or found["end"]
     parsed = StreamOptions(**found)
     chosen = [parsed.topics, parsed.topic_pattern, parsed.assigned]
     if sum(bool(choice) for choice in chosen) != 1:
@@ -393,10 +355,6 @@ def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> Str
     if parsed.table is None and LAST_LOAD in (parsed.start, parsed.end):
         wrong('last-load of which table? Add .option("table", DIR)')
     return parsed
-
-
-def _first(*places: Boundaries | None) -> Boundaries | None:
-    return next((place for place in places if place is not None), None)
 
 
 def wrong(what: str) -> NoReturn:
