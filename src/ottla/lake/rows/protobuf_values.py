@@ -34,6 +34,7 @@ _WRAPPERS = frozenset(
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
 _NODES_MAX = 5_000
+_PROTOC_SECONDS_MAX = 60
 
 
 class ProtobufReader:
@@ -174,48 +175,50 @@ def _micros(stamp: Any) -> int:
     return int(stamp.seconds) * 1_000_000 + int(stamp.nanos) // 1_000
 
 
-_SECONDS_MAX = 60
+# -- schemas
 
 
-def compiled_file(path: Path, folders: Sequence[Path] = ()) -> bytes:
+def compiled_file(path: Path) -> bytes:
     """Return the FileDescriptorSet of a `.proto` file and its imports, the file itself last.
 
-    Imports are looked up in `folders` and in the file's own folder. Raises SchemaUnusable.
+    Imports are looked up in the file's own folder. Raises SchemaUnusable.
     """
-    with TemporaryDirectory() as made:
-        return _compiled(path.name, [*folders, path.parent], Path(made) / "descriptors")
+    return _compiled(path.name, path.parent)
 
 
 def compiled_texts(texts: Mapping[str, str], name: str) -> bytes:
     """Compile files in memory, by the names that imports use. Raises SchemaUnusable."""
     with TemporaryDirectory() as made:
-        root = Path(made).resolve() / "files"
+        root = Path(made).resolve()
         for each, text in texts.items():
             path = (root / each).resolve()
             if not path.is_relative_to(root):
                 raise SchemaUnusable(f"the schema of Protobuf imports {each!r}, which is no name")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return _compiled(name, [root], Path(made) / "descriptors")
+        return _compiled(name, root)
 
 
-def _compiled(name: str, folders: Sequence[Path], made: Path) -> bytes:
+def _compiled(name: str, folder: Path) -> bytes:
     tools = importlib.util.find_spec("grpc_tools")
     if tools is None or tools.origin is None:
         raise missing("grpcio-tools", "protobuf", "compiling .proto files")
     known = Path(tools.origin).parent / "_proto"
     command = [sys.executable, "-m", "grpc_tools.protoc", "--include_imports"]
-    command += [f"-I{folder}" for folder in (*folders, known)]
-    command += [f"--descriptor_set_out={made}", name]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_SECONDS_MAX, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise SchemaUnusable(f"protoc takes longer than {_SECONDS_MAX} s for {name}") from None
-    if done.returncode:
-        raise SchemaUnusable(f"the schema of Protobuf can't be compiled: {done.stderr.strip()}")
-    return made.read_bytes()
+    with TemporaryDirectory() as made:
+        descriptors = Path(made) / "descriptors"
+        command += [f"-I{folder}", f"-I{known}", f"--descriptor_set_out={descriptors}", name]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_PROTOC_SECONDS_MAX, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise SchemaUnusable(
+                f"protoc takes longer than {_PROTOC_SECONDS_MAX} s for {name}"
+            ) from None
+        if done.returncode:
+            raise SchemaUnusable(f"the schema of Protobuf can't be compiled: {done.stderr.strip()}")
+        return descriptors.read_bytes()
 
 
 def schema_text(path: Path, kind: str) -> str:

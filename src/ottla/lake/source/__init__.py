@@ -1,4 +1,4 @@
 """The topic: its offsets, limits and losses, plans over it, and its records as raw rows.
 
-Begin with `source` and `reader`; `planner` plans the micro-batches of a stream.
+Begin with `cluster` and `reader`; `planner` plans the micro-batches of a stream.
 """

@@ -45,7 +45,7 @@ def held_back(
     keys: Sequence[Key],
     ends: Mapping[Key, LogEnd],
 ) -> list[str]:
-    """Return a line for each partition producer high watermark is above its last stable offset."""
+    """Return a line for each partition whose high watermark is above its last stable offset."""
     waiting: dict[Key, int] = {}
     for topic in sorted({key.topic for key in keys}):
         marks = cluster.high_watermarks(topic)
