@@ -13,7 +13,7 @@ from typing import Any
 
 import uvloop
 
-from ottla.security.sasl.scram_client import ScramClient
+from ottla.security.sasl.client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

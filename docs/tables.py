@@ -24,7 +24,7 @@ from ottla.broker.requests.portions import ELEMENTS_MAX, WHOLE_ELEMENTS_MAX
 from ottla.group.coordinator.room import GROUP_ID_CHARACTERS_MAX
 from ottla.lake.source.source_options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
-from ottla.network.before_login import BYTES_MAX
+from ottla.network.memory_budget import BYTES_MAX
 from ottla.network.service import ConnectionLimits
 from ottla.network.tls_acceptor import HANDSHAKE_TIMEOUT_S
 from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES

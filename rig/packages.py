@@ -1,7 +1,7 @@
 """Circles of packages, read from the imports of their modules; `rig.house` counts them.
 
 The packages inside one parent are compared, and beside them, as one more package, the modules that
-lie loose in the parent: `ottla.quota.keys` and `ottla.quota.table` are both of `ottla.quota`. A
+lie loose in the parent: `ottla.quota.table` and `ottla.quota.table` are both of `ottla.quota`. A
 parent's `__init__` is left out: it names what the packages below it offer.
 """
 

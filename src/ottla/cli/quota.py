@@ -13,7 +13,7 @@ from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.diagnosis.access import limits_of
 from ottla.metadata.quota_entity import DEFAULT, Name, QuotaEntity
-from ottla.quota.keys import check_limit, known_key
+from ottla.quota.table import check_limit, known_key
 
 
 def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from ottla.client.admin import Admin
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
-from ottla.quota.keys import QuotaKey, keys_of
-from ottla.quota.table import QuotaTable
+from ottla.quota.table import QuotaKey, QuotaTable, keys_of
 from ottla.security.acl import Pattern
 from ottla.security.authorizer import Authorizer, Ruling
 from ottla.security.names import AclOperation

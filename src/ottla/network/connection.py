@@ -395,7 +395,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def kept_bytes(self) -> int:
-        """See `network.before_login.Keeper`."""
+        """See `network.memory_budget.Keeper`."""
         return self._cutter.kept_bytes
 
     def on_too_much(self) -> None:

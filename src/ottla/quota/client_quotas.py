@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from ottla.metadata.quota_entity import QuotaEntity
-from ottla.quota.keys import QuotaKey
-from ottla.quota.table import Held, QuotaTable
-from ottla.quota.token_bucket import TokenBucket
-from ottla.quota.windowed_rate import WindowedRate
+from ottla.quota.rates import TokenBucket, WindowedRate
+from ottla.quota.table import Held, QuotaKey, QuotaTable
 
 # Milliseconds of work in a second that are one percent of it.
 _MS_PER_PERCENT = 10

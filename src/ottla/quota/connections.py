@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ottla.base.fairness import counted_address
 from ottla.quota.client_quotas import ClientQuotas, Windows
 from ottla.quota.failing_addresses import FailingAddresses
-from ottla.quota.windowed_rate import WindowedRate
+from ottla.quota.rates import WindowedRate
 
 UNLIMITED = 2**31 - 1
 

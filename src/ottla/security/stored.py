@@ -1,11 +1,14 @@
-"""ACLs in the store: one node for each pattern, with the ACLs in Kafka's JSON.
+"""How ACLs and delegation tokens are stored.
 
-An unreadable node must not open access to its resources: its pattern then denies every user.
+An unreadable ACL must not open access to its resources: its pattern then denies every user. The
+secrets of tokens are not stored.
 """
 
 from collections.abc import Iterable
-from urllib.parse import quote, unquote
+from typing import Any
+from urllib.parse import quote, unquote, unquote_plus
 
+from ottla.base.errors import OttlaError
 from ottla.metadata.nodes import broken, dump, load
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import (
@@ -17,6 +20,8 @@ from ottla.security.names import (
     Permission,
     title,
 )
+from ottla.security.principal import Principal, parse_principal
+from ottla.security.tokens import DelegationToken
 
 CONFIG_ACLS = "/config/acls"
 
@@ -82,3 +87,64 @@ def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
 def unreadable(pattern: Pattern) -> Acl:
     """Return the ACL that replaces an unreadable node: it denies everything to every user."""
     return Acl(pattern, EVERY_USER, WILDCARD, AclOperation.ALL, Permission.DENY)
+
+
+TOKENS = "/delegation_token/tokens"
+# Kafka's version with a requester (KIP-373); versions 1 and 2 have none.
+_VERSION = 3
+
+
+def token_path(token_id: str) -> str:
+    """Return the path of a token."""
+    return f"{TOKENS}/{token_id}"
+
+
+def token_id_of(path: str) -> str | None:
+    """Return the id of the token at `path`; None for other nodes."""
+    parent, _, name = path.rpartition("/")
+    return name if parent == TOKENS and name else None
+
+
+def encode_token(token: DelegationToken) -> bytes:
+    """The data of a token's node."""
+    return dump(
+        {
+            "version": _VERSION,
+            "owner": _escaped(token.owner),
+            "tokenRequester": _escaped(token.requester),
+            "renewers": [_escaped(one) for one in token.renewers],
+            "issueTimestamp": token.issued_ms,
+            "maxTimestamp": token.max_ms,
+            "expiryTimestamp": token.expires_ms,
+            "tokenId": token.id,
+        }
+    )
+
+
+def decode_token(path: str, data: bytes) -> DelegationToken:
+    """Return the token of a node. Raises OttlaError if its data is invalid."""
+    held = load(path, data)
+    token_id = token_id_of(path)
+    try:
+        if token_id is None or held["tokenId"] != token_id:
+            raise ValueError("it is of another token")
+        owner = _principal(held["owner"])
+        return DelegationToken(
+            token_id,
+            owner,
+            _principal(held["tokenRequester"]) if "tokenRequester" in held else owner,
+            tuple(_principal(one) for one in held["renewers"]),
+            int(held["issueTimestamp"]),
+            int(held["maxTimestamp"]),
+            int(held["expiryTimestamp"]),
+        )
+    except (KeyError, TypeError, ValueError, OttlaError) as error:
+        raise broken(path, error) from error
+
+
+def _escaped(principal: Principal) -> str:
+    return quote(str(principal), safe="").replace("~", "%7E")
+
+
+def _principal(text: Any) -> Principal:
+    return parse_principal(unquote_plus(str(text)))

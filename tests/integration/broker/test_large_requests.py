@@ -12,7 +12,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.apis import served
 from ottla.broker.process.broker import Broker
-from ottla.broker.process.warm_up import warm_up
+from ottla.broker.process.main import warm_up
 from ottla.broker.serving.large import LargeRequests
 from ottla.broker.serving.stalls import Stalls
 from ottla.coordination.memory.memory import MemoryStore

@@ -15,9 +15,8 @@ from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.registration import agree_on_secret
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.network.dialer import LoopDialer
-from ottla.security.sasl.client import SaslIdentity
+from ottla.security.sasl.client import SaslIdentity, ScramClient
 from ottla.security.sasl.plain import write_plain
-from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import (
     ScramMechanism,
     credential_of,

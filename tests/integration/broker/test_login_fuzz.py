@@ -19,8 +19,8 @@ from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
 from ottla.security.sasl.bearer import CLIENT_GIVES_UP, write_bearer
+from ottla.security.sasl.client import ScramClient
 from ottla.security.sasl.plain import write_plain
-from ottla.security.sasl.scram_client import ScramClient
 from ottla.wire.errors import WireError
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest

@@ -3,7 +3,7 @@
 from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
-from ottla.security.sasl.scram_client import ScramClient
+from ottla.security.sasl.client import ScramClient
 from ottla.wire.messages.metadata import MetadataRequest
 from tests.integration.broker.test_login import PASSWORD, SCRAM, play
 

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.network.before_login import BytesBeforeLogin
 from ottla.network.connection import RECEIVE_BUFFER_BYTES
+from ottla.network.memory_budget import BytesBeforeLogin
 from tests.integration.broker.broker_client import until
 from tests.integration.broker.inprocess import run
 from tests.integration.broker.test_login import play

@@ -8,7 +8,7 @@ from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
 from ottla.security.principal import Principal
-from ottla.security.sasl.scram_client import ScramClient
+from ottla.security.sasl.client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import token_password
 from ottla.wire.frames import encode_request

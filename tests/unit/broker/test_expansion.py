@@ -2,7 +2,7 @@
 
 import itertools
 
-from ottla.broker.produce.expansion import Turns
+from ottla.broker.produce.parts import Turns
 from ottla.record.validation import Expansion
 from ottla.testing.clock import ManualClock
 

@@ -2,7 +2,7 @@
 
 from ottla.diagnosis.access import HeldLimit, limits_of
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
-from ottla.quota.keys import QuotaKey
+from ottla.quota.table import QuotaKey
 
 ALICE = QuotaEntity("alice")
 LOADER = QuotaEntity(client_id="loader")

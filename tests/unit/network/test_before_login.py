@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ottla.network.before_login import BytesBeforeLogin
+from ottla.network.memory_budget import BytesBeforeLogin
 
 
 @dataclass(eq=False)

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
 from ottla.quota.client_quotas import ClientQuotas, Windows
-from ottla.quota.keys import Limits, QuotaKey
-from ottla.quota.table import QuotaTable
-from ottla.quota.token_bucket import TokenBucket
+from ottla.quota.rates import TokenBucket
+from ottla.quota.table import Limits, QuotaKey, QuotaTable
 
 PRODUCE = QuotaKey.PRODUCE
 

@@ -13,8 +13,7 @@ from ottla.quota.connections import (
     parse_overrides,
     parse_user_overrides,
 )
-from ottla.quota.keys import QuotaKey
-from ottla.quota.table import QuotaTable
+from ottla.quota.table import QuotaKey, QuotaTable
 
 
 def quotas(rules: ConnectionRules, address_rate: float | None = None) -> ConnectionQuotas:

@@ -13,8 +13,7 @@ from ottla.metadata.quota_entity import (
     quota_entity,
     quota_path,
 )
-from ottla.quota.keys import QuotaKey, check_limit, known_key, limit_text
-from ottla.quota.table import Held, QuotaTable
+from ottla.quota.table import Held, QuotaKey, QuotaTable, check_limit, known_key, limit_text
 
 # From the most special to the least, and who shares the limit there.
 LEVELS = [

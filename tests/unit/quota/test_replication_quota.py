@@ -1,8 +1,7 @@
 """What replicas may copy."""
 
 from ottla.base.ids import BrokerId
-from ottla.quota.replication import UNLIMITED, ReplicationQuota
-from ottla.quota.throttled_replicas import is_throttled, throttled_here
+from ottla.quota.replication import UNLIMITED, ReplicationQuota, is_throttled, throttled_here
 
 
 def quota(bytes_per_s: int) -> ReplicationQuota:

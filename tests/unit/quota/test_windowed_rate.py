@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.quota.windowed_rate import WindowedRate
+from ottla.quota.rates import WindowedRate
 
 
 def rate(

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.security.principal import Principal
-from ottla.security.stored_tokens import decode_token, encode_token, token_id_of, token_path
+from ottla.security.stored import decode_token, encode_token, token_id_of, token_path
 from ottla.security.tokens import DelegationToken
 
 PATH = "/delegation_token/tokens/abc"

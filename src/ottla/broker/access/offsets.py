@@ -1,13 +1,14 @@
-"""The check of OffsetFetch: DESCRIBE on the group and on each topic.
+"""The checks of OffsetFetch and DescribeShareGroupOffsets: DESCRIBE on groups and on topics.
 
-A request for all topics gets no hidden ones; a hidden topic that is named gets an error.
+A request for all topics gets no hidden topics; a hidden topic that a request names gets an error.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.check import RequestCheck
+from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.requests.check import MESSAGES, RequestCheck
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, divided, each, named
 from ottla.group.offsets.stored_offsets import NO_OFFSET
 from ottla.security.names import AclOperation, AclResource
@@ -20,6 +21,14 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from ottla.wire.messages.share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 
 P = TypeVar("P")
 
@@ -27,7 +36,7 @@ _DESCRIBE = AclOperation.DESCRIBE
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _MANY_GROUPS_FROM = 8
 
-_groups: Guard[OffsetFetchRequest, OffsetFetchResponse] = each(
+_fetch_groups: Guard[OffsetFetchRequest, OffsetFetchResponse] = each(
     lambda body: body.groups,
     lambda response: response.groups,
     named(_DESCRIBE, AclResource.GROUP, lambda group: group.group_id),
@@ -41,12 +50,12 @@ def offset_fetch(
     if check.version < _MANY_GROUPS_FROM:
         return _of_one(check)
     body = check.body
-    others = _groups(check)
+    others = _fetch_groups(check)
     if isinstance(others, DeniedAnswer):
         return others
     # By position, since a request may name a group twice. None stands for a request for all topics.
     refused: list[list[OffsetFetchResponseTopics] | None] = [
-        None if group.topics is None else _take_denied(check, group) for group in body.groups
+        None if group.topics is None else _fetch_take_denied(check, group) for group in body.groups
     ]
 
     def amend(response: OffsetFetchResponse) -> None:
@@ -62,7 +71,7 @@ def offset_fetch(
     return amend
 
 
-def _take_denied(
+def _fetch_take_denied(
     check: RequestCheck[OffsetFetchRequest], group: OffsetFetchRequestGroup
 ) -> list[OffsetFetchResponseTopics]:
     """Keep only the topics that the client may DESCRIBE; return the answers for the others."""
@@ -118,3 +127,82 @@ def _of_one(check: RequestCheck[OffsetFetchRequest]) -> Amend[OffsetFetchRespons
 def _sees(check: RequestCheck[OffsetFetchRequest], topic: Any) -> bool:
     name = topic.name or check.topic_name(topic.topic_id)
     return name is not None and check.sees(_DESCRIBE, AclResource.TOPIC, name)
+
+
+_TOPIC, _DESCRIBE = AclResource.TOPIC, AclOperation.DESCRIBE
+
+_share_groups: Guard[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse] = each(
+    lambda body: body.groups,
+    lambda response: response.groups,
+    named(_DESCRIBE, AclResource.GROUP, lambda group: group.group_id),
+)
+
+
+def describe_share_group_offsets(
+    check: RequestCheck[DescribeShareGroupOffsetsRequest],
+) -> Amend[DescribeShareGroupOffsetsResponse] | DeniedAnswer:
+    """Check DESCRIBE on each group and each topic; a request for all topics gets no hidden ones."""
+    body = check.body
+    others = _share_groups(check)
+    if isinstance(others, DeniedAnswer):
+        return others
+    # By position, since a request may name a group twice. None stands for a request for all topics.
+    refused: list[list[DescribeShareGroupOffsetsResponseTopic] | None] = []
+    served: list[DescribeShareGroupOffsetsRequestGroup] = []
+    unserved: list[DescribeShareGroupOffsetsResponseGroup] = []
+    for group in body.groups:
+        hidden = None if group.topics is None else _share_take_denied(check, group)
+        if hidden and not group.topics:
+            # As in Kafka, a group without any permitted topic is not looked up.
+            unserved.append(
+                DescribeShareGroupOffsetsResponseGroup(
+                    group_id=group.group_id, topics=hidden, error_message=None
+                )
+            )
+        else:
+            refused.append(hidden)
+            served.append(group)
+    body.groups = served
+    if unserved and not served and others is None:
+        return DeniedAnswer(DescribeShareGroupOffsetsResponse(groups=unserved))
+
+    def amend(response: DescribeShareGroupOffsetsResponse) -> None:
+        for group, hidden in zip(response.groups, refused, strict=True):
+            if hidden is None:
+                group.topics = [
+                    t for t in group.topics if check.sees(_DESCRIBE, _TOPIC, t.topic_name)
+                ]
+            elif not group.error_code:
+                group.topics += hidden
+        response.groups += unserved
+        if others is not None:
+            others(response)
+
+    return amend
+
+
+def _share_take_denied(
+    check: RequestCheck[DescribeShareGroupOffsetsRequest],
+    group: DescribeShareGroupOffsetsRequestGroup,
+) -> list[DescribeShareGroupOffsetsResponseTopic]:
+    """Keep only the topics that the client may DESCRIBE; return the answers for the others."""
+    group.topics, denied = divided(
+        group.topics or (),
+        lambda asked: check.code(_DESCRIBE, _TOPIC, asked.topic_name) is None,
+    )
+    return [
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=asked.topic_name,
+            topic_id=NO_TOPIC_ID,
+            partitions=[
+                DescribeShareGroupOffsetsResponsePartition(
+                    partition_index=index,
+                    start_offset=-1,
+                    error_code=_DENIED,
+                    error_message=MESSAGES[_DENIED],
+                )
+                for index in asked.partitions
+            ],
+        )
+        for asked in denied
+    ]

@@ -9,8 +9,8 @@ from ottla.base.ids import BrokerId
 from ottla.broker.cluster.addresses import broker_addresses
 from ottla.broker.cluster.registration import known_brokers, remove
 from ottla.broker.configs.features import Features
+from ottla.broker.requests.access import CLUSTER_OPERATIONS, NOT_ASKED
 from ottla.broker.requests.auditing import AdminChange, cluster_need
-from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, cluster

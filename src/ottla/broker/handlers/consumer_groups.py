@@ -10,7 +10,7 @@ from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.topics import ImageTopics, sight_of
-from ottla.broker.requests.authorized import with_operations
+from ottla.broker.requests.access import with_operations
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import described, subscription
 from ottla.broker.requests.portions import in_portions, once

@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.broker.audit.details import created, portions, shown_setting
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.quotas.mutation_quota import admit
+from ottla.broker.quotas.quotas import admit
 from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions

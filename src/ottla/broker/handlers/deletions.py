@@ -17,7 +17,7 @@ from ottla.broker.partitions.delayed_delete_records import (
 )
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.quotas.mutation_quota import admit
+from ottla.broker.quotas.quotas import admit
 from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.broker.requests.authorized import NOT_ASKED, TOPIC_OPERATIONS
+from ottla.broker.requests.access import NOT_ASKED, TOPIC_OPERATIONS
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer, divided

@@ -7,8 +7,8 @@ from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
+from ottla.broker.requests.access import with_operations
 from ottla.broker.requests.auditing import AdminChange, group_need
-from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, described, each, named

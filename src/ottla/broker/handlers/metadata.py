@@ -18,7 +18,7 @@ from ottla.broker.cluster.addresses import Departed, broker_addresses
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from ottla.broker.requests.access import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend

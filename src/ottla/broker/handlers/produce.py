@@ -16,7 +16,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.produce.expansion import Turns, check_room
+from ottla.broker.produce.parts import Turns, check_room
 from ottla.broker.produce.refused_batches import log_refused_batch
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import NO_ANSWER, Api, Handler, NoAnswer, Versions

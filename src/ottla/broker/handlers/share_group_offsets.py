@@ -7,7 +7,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicPartition
-from ottla.broker.access.share_offsets import describe_share_group_offsets
+from ottla.broker.access.offsets import describe_share_group_offsets
 from ottla.broker.audit.details import partition_changes
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups

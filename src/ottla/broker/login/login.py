@@ -13,9 +13,8 @@ from struct import error as StructError  # noqa: N812  # It is an exception clas
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.admission import proven_broker
-from ottla.broker.login.exchange import ServerExchange, Stepped
+from ottla.broker.login.exchange import Credential, ServerExchange, Stepped
 from ottla.broker.login.logins import ListenerLogins
-from ottla.broker.login.sessions import Credential
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun, Slot
 from ottla.security.principal import Principal

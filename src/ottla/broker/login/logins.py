@@ -1,4 +1,4 @@
-"""The login methods of each listener, read from the settings."""
+"""The part that authenticates clients: users, delegation tokens, the logins of all listeners."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -8,14 +8,14 @@ from functools import partial
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import ListenerAddress, listen_addresses
-from ottla.broker.login.exchange import NewExchange
-from ottla.broker.login.plain import PlainExchange, PlainUsers
-from ottla.broker.login.scram import ScramExchange
-from ottla.broker.login.sessions import OpenSessions, of_token, of_user
-from ottla.broker.login.tokens import DelegationTokens
+from ottla.broker.login.exchange import NewExchange, OpenSessions, of_token, of_user
+from ottla.broker.login.passwords import PlainExchange, PlainUsers, ScramExchange
+from ottla.broker.login.tokens import DelegationTokens, new_tokens
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.auditing import Auditing
+from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
+from ottla.coordination.interface.store import Store
 from ottla.network.connection import Connection
 from ottla.security.sasl import bearer, plain
 from ottla.security.sasl.failures import FailedLogins
@@ -120,7 +120,7 @@ class Logins:
             return lambda: PlainExchange(users)
         if name == bearer.MECHANISM:
             # This imports an HTTP client, which most brokers do not need.
-            from ottla.broker.login.bearer_settings import bearer_exchanges  # noqa: PLC0415
+            from ottla.broker.login.bearer import bearer_exchanges  # noqa: PLC0415
 
             return bearer_exchanges(self._settings, address, self._runtime)
         raise OttlaError(
@@ -149,3 +149,49 @@ class Logins:
         if value is None:
             value = self._settings.of_listener(listener, name)
         return self._settings.integer(name) if value is None else int(str(value))
+
+
+_CHECK_INTERVAL = "delegation.token.expiry.check.interval.ms"
+
+
+@dataclass(frozen=True, slots=True)
+class LoginStatus:
+    """Counts the users with SCRAM credentials and the delegation tokens of the cluster."""
+
+    users: int
+    tokens: int
+    # Users and tokens with which clients are logged in to this broker now.
+    credentials_in_use: int
+
+
+class LoginPart(BrokerPart):
+    """The authentication of clients. `tokens` is None if no secret key is set."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        store: Store,
+        secret: bytes,
+        audit: Auditing | None,
+        is_controller: Callable[[], bool],
+    ) -> None:
+        """Create the part. On the controller, it also removes expired tokens from the store."""
+        self._runtime = runtime
+        self._interval_ms = settings.integer(_CHECK_INTERVAL)
+        self._is_controller = is_controller
+        self.users = ScramUsers(store, runtime.clock, secret)
+        self.tokens = new_tokens(settings, store, runtime)
+        self.logins = Logins(settings, self.users, self.tokens, runtime, audit)
+
+    def begin(self) -> None:
+        if self.tokens is not None:
+            work = self.tokens.keep_removing(self._interval_ms, self._is_controller)
+            self._runtime.spawn(work)
+
+    def status(self) -> LoginStatus:
+        return LoginStatus(
+            users=len(self.users.all()),
+            tokens=0 if self.tokens is None else sum(1 for _ in self.tokens.all()),
+            credentials_in_use=len(self.logins.sessions),
+        )

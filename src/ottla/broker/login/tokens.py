@@ -33,7 +33,7 @@ from ottla.security.sasl.scram_keys import (
     credential_of,
     salted_password,
 )
-from ottla.security.stored_tokens import (
+from ottla.security.stored import (
     TOKENS,
     decode_token,
     encode_token,

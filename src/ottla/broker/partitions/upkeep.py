@@ -10,8 +10,8 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.runtime.chores import Chores
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.tasks import Chores
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.log.scrub import SegmentScrub, scrubs

@@ -1,4 +1,4 @@
-"""A broker: starts its parts in order, and stops them in reverse.
+"""One broker: starts its parts in order, and stops them in reverse.
 
 Order of start: the store, the log directories and their lock, the image in the store, listeners,
 the registration; then the controller assigns partitions, and `start` returns when they are ready.
@@ -16,21 +16,35 @@ from ottla.base.chance import new_random
 from ottla.base.clock import Clock, SystemClock
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.doubts import doubts
+from ottla.base.settings.listeners import inter_broker_address
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.process.dialing import new_dialer
 from ottla.broker.process.parts import Parts
 from ottla.broker.process.registration import RegistrationPart
-from ottla.broker.process.seams import Seams
 from ottla.broker.process.serving import Serving
-from ottla.broker.process.storage import Storage
-from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.process.storage import Seams, Storage
+from ottla.broker.runtime.part import BrokerPart, StopMode
 from ottla.broker.runtime.runtime import Runtime, new_runtime
-from ottla.broker.runtime.stop_mode import StopMode
 from ottla.coordination.interface.store import Store
 from ottla.metadata.image import ClusterImage
-from ottla.network.dialer import Dialer
+from ottla.network.dialer import Dialer, LoopDialer
+from ottla.network.tls.options import TlsOptions, listener_options
+from ottla.network.tls.source import client_source
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
+
+
+def new_dialer(settings: BrokerSettings) -> Dialer:
+    """Return a dialer for the brokers' listener. Raises OttlaError(INVALID_CONFIG)."""
+    address = inter_broker_address(settings)
+    silence_ms_max = settings.integer("broker.session.timeout.ms")
+    if not address.is_tls:
+        return LoopDialer(silence_ms_max)
+
+    def options() -> TlsOptions:
+        return listener_options(settings, address.name, is_sasl=address.is_sasl)
+
+    return LoopDialer(silence_ms_max, client_source("connections to brokers", options))
+
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The parts of one broker: built from the bottom up, and subscribed to each other's events.
+"""The parts of a broker, one statement each, in the order in which they start.
 
 A new part is a file of its own and a statement here. Only the process that runs the broker, tests
 and the simulation see all of them; each part and each handler receives those that it uses.
@@ -15,24 +15,45 @@ from ottla.broker.cluster.part import ClusterPart
 from ottla.broker.configs.part import ConfigsPart, StoredPart
 from ottla.broker.controller import Controller
 from ottla.broker.groups import Groups
-from ottla.broker.login.part import LoginPart
+from ottla.broker.login.logins import LoginPart
 from ottla.broker.partitions.failed_replicas import FailedReplicas
 from ottla.broker.partitions.log_config import election_rules
-from ottla.broker.process.hosted import Hosted
-from ottla.broker.process.seams import Seams
-from ottla.broker.process.storage import Storage
+from ottla.broker.process.storage import Seams, Storage
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.replication.replication import Replication
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.retention.readers import Readers
-from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.part import BrokerPart, StopMode
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.share.part import SharePart
 from ottla.broker.topics.part import MetadataPart
 from ottla.broker.transactions.part import TransactionPart
 from ottla.coordination.interface.store import Session
 from ottla.metadata.decisions import Decisions
+from ottla.metadata.image import ClusterImage
+
+
+class Hosted:
+    """Updates partitions first, then the groups, which hold offsets of topics."""
+
+    def __init__(self, replication: Replication, groups: Groups) -> None:
+        self._replication = replication
+        self._groups = groups
+        self._topics: frozenset[str] = frozenset()
+
+    async def apply(self, image: ClusterImage) -> None:
+        """Open, configure and delete partitions to match `image`."""
+        self._replication.on_image(image)
+        await self._replication.partitions.apply(image)
+        deleted = self._topics.difference(image.topics)
+        self._topics = frozenset(image.topics)
+        if deleted:
+            self._groups.on_topics_deleted(deleted)
+
+    def update_configs(self, image: ClusterImage) -> None:
+        """Apply changed settings to the logs and the replication throttles at once."""
+        self._replication.throttles.configure(image)
+        self._replication.partitions.update_configs(image)
 
 
 class Parts:

@@ -8,12 +8,10 @@ from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
 from ottla.broker.process.apis import handlers
 from ottla.broker.process.parts import Parts
-from ottla.broker.produce.expansion import Turns
-from ottla.broker.produce.parts import ProduceParts
+from ottla.broker.produce.parts import ProduceParts, Turns
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.serving.dispatch import Dispatcher
-from ottla.broker.serving.listeners import Listeners
-from ottla.broker.serving.readiness import Readiness
+from ottla.broker.serving.listeners import Listeners, Readiness
 
 _SESSION_EVICTION_MS = 120_000
 

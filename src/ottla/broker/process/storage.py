@@ -1,11 +1,13 @@
 """Opens a broker's store and log directories, which must belong to the same cluster."""
 
 import logging
+import random
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.chance import random_bytes
+from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
 from ottla.base.private_files import exposed_folder
 from ottla.base.settings import BrokerSettings
@@ -20,21 +22,35 @@ from ottla.broker.cluster.registration import (
 )
 from ottla.broker.cluster.store_mark import StoreMark
 from ottla.broker.configs.cluster_min_isr import agree_on_min_isr, initial_min_isr
+from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.upkeep import checkpoint_interval_ms
-from ottla.broker.process.seams import Seams
 from ottla.broker.process.store_access import store_access
-from ottla.broker.runtime.chores import Chores
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.patience import StorePatience
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.tasks import Chores
 from ottla.coordination.connect import connect
 from ottla.coordination.interface.store import Store
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.coordination.sqlite.sqlite import SqliteStore
 from ottla.metadata.paths import SENSITIVE
+from ottla.network.dialer import Dialer
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.disk.filesystem import FileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """`store` None: the broker opens its own and closes it. `worker` None: a thread flushes."""
+
+    clock: Clock
+    filesystem: FileSystem
+    rng: random.Random
+    dialer: Dialer
+    store: Store | None
+    worker: Worker | None
+
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,15 @@ from ottla.coordination.interface.store import Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import QUOTA_ROOTS, QuotaEntity, quota_entity, quota_path
 from ottla.quota.filter import Component, is_meant
-from ottla.quota.keys import Limits, QuotaKey, check_limit, keys_of, known_key, limit_text
-from ottla.quota.table import QuotaTable
+from ottla.quota.table import (
+    Limits,
+    QuotaKey,
+    QuotaTable,
+    check_limit,
+    keys_of,
+    known_key,
+    limit_text,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Assembles the quotas of a broker: their settings, and the limits that enforce them."""
+"""The quotas of clients on this broker, those of changes of topics included."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from ottla.base import system
 from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.broker import own_name
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.broker.quotas.quota_settings import QuotaSettings
+from ottla.broker.requests.request import RequestContext
 from ottla.broker.requests.throttling import Throttling
 from ottla.broker.runtime.part import BrokerPart
 from ottla.coordination.interface.store import Store
@@ -23,6 +25,32 @@ from ottla.quota.connections import (
     parse_user_overrides,
 )
 from ottla.quota.table import QuotaTable
+
+
+def admit(request: RequestContext, partitions: int, *, strict: bool) -> None:
+    """Count partitions before a client's request creates or deletes them.
+
+    `strict`: the request's version has the error THROTTLING_QUOTA_EXCEEDED, which is raised while
+    the quota is exceeded. Requests of older versions are served, and their answers are delayed.
+    """
+    throttle = request.throttle
+    bucket = None if throttle is None else throttle.bucket()
+    if throttle is None or bucket is None:
+        return
+    now_ms = throttle.now_ms()
+    if not strict:
+        throttle.delay(bucket.record(partitions, now_ms))
+        return
+    wait_ms = bucket.wait_ms(now_ms)
+    if wait_ms:
+        throttle.delay(wait_ms)
+        raise OttlaError(
+            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+            "The throttling quota has been exceeded: controller_mutation_rate allows "
+            f"{bucket.limit:g} partitions a second here; try again in {wait_ms} ms",
+        )
+    bucket.record(partitions, now_ms)
+
 
 _FAILED_LOGINS = "max.failed.authentication.rate"
 _OF_CONNECTIONS = ("max.connection", _FAILED_LOGINS)

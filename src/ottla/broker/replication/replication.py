@@ -26,10 +26,9 @@ from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import Throttles
-from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.part import BrokerPart, StopMode
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.signal import Signal
-from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.interface.store import Session, Store
 from ottla.metadata.decisions import Decisions, Recorder

@@ -12,8 +12,12 @@ from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.partition import Partition
 from ottla.metadata.image import ClusterImage, TopicImage
-from ottla.quota.replication import ReplicationQuota
-from ottla.quota.throttled_replicas import ThrottledPartitions, is_throttled, throttled_here
+from ottla.quota.replication import (
+    ReplicationQuota,
+    ThrottledPartitions,
+    is_throttled,
+    throttled_here,
+)
 
 _LEADER_RATE = "leader.replication.throttled.rate"
 _FOLLOWER_RATE = "follower.replication.throttled.rate"

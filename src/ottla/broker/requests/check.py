@@ -7,9 +7,8 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.requests.access import Access
+from ottla.broker.requests.access import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, Access
 from ottla.broker.requests.auditing import Denials, Need
-from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.security.audit.chain import bounded

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.authorized import GROUP_OPERATIONS, NOT_ASKED, DescribedGroup
+from ottla.broker.requests.access import GROUP_OPERATIONS, NOT_ASKED, DescribedGroup
 from ottla.broker.requests.check import MESSAGES, RequestCheck
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 

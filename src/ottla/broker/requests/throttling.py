@@ -13,8 +13,8 @@ from typing import Any
 from ottla.base.clock import Clock
 from ottla.network.connection import Connection
 from ottla.quota.client_quotas import ClientQuotas
-from ottla.quota.keys import QuotaKey
-from ottla.quota.token_bucket import TokenBucket
+from ottla.quota.rates import TokenBucket
+from ottla.quota.table import QuotaKey
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.share_records import ShareFetchRequest, ShareFetchResponse

@@ -14,9 +14,9 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals, write_ledger
 from ottla.broker.retention.readers import UNKNOWN, Readers
-from ottla.broker.runtime.chores import Chores
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.tasks import Chores
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.directory.log_directories import LogDirectories

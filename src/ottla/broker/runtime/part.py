@@ -1,8 +1,22 @@
 """The base class of a broker's parts: entered when the broker starts, left when it stops."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+
+
+@dataclass(slots=True)
+class StopMode:
+    """How to stop; set before the parts are left.
+
+    A broker whose start fails stops as after a crash.
+    """
+
+    # Whether to flush all appended records.
+    clean: bool = False
+    # Whether to move leadership to other brokers first.
+    hands_over: bool = False
 
 
 class BrokerPart(ABC):

@@ -13,7 +13,7 @@ from struct import error as StructError  # noqa: N812  # It is an exception clas
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.access.gate import Gate
+from ottla.broker.access.part import Gate
 from ottla.broker.cluster.admission import proven_broker, refuse_client
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.shortcut import FetchShortcut
@@ -28,7 +28,7 @@ from ottla.broker.requests.portions import answer_once, division
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.large import LargeRequests, malformed, too_large
-from ottla.broker.serving.readiness import Readiness
+from ottla.broker.serving.listeners import Readiness
 from ottla.broker.serving.stalls import STALL_MS, Stalls
 from ottla.broker.serving.table import Served, api_ranges, table_of
 from ottla.network.connection import Connection

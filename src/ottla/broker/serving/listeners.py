@@ -1,4 +1,4 @@
-"""The listeners of a broker, opened from its settings.
+"""The listeners of a broker, opened from its settings, and whether it serves clients yet.
 
 They share one memory budget and one buffer.
 """
@@ -15,6 +15,26 @@ from ottla.network.memory_budget import MemoryBudget
 from ottla.network.service import ConnectionLimits, Service
 from ottla.network.tls_security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
+
+
+class Readiness:
+    """Begins as not ready; clients' requests wait until `begin`."""
+
+    def __init__(self) -> None:
+        self.is_serving = False
+        self._waiting: list[Callable[[], None]] = []
+
+    def when_serving(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the broker begins to serve clients."""
+        self._waiting.append(callback)
+
+    def begin(self) -> None:
+        """Mark the broker as ready: it knows what it hosts."""
+        self.is_serving = True
+        waiting, self._waiting = self._waiting, []
+        for callback in waiting:
+            callback()
+
 
 # Memory for large requests being received, if queued.max.request.bytes sets no limit.
 _BUDGET_BYTES = 1 << 30

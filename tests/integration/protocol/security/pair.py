@@ -10,8 +10,8 @@ from rig.kafka import kafka
 from rig.probe import free_port
 from rig.wire_client import WireClient
 
+from ottla.security.sasl.client import ScramClient
 from ottla.security.sasl.plain import write_plain
-from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.wire.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 

@@ -10,7 +10,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.handlers.produce import Produce
 from ottla.broker.handlers.transactions import AddPartitionsToTxn, InitProducerId
-from ottla.broker.produce.expansion import Turns
+from ottla.broker.produce.parts import Turns
 from ottla.broker.requests.handler import NO_ANSWER
 from ottla.metadata.image import PartitionImage
 from ottla.network.service import CloseConnection

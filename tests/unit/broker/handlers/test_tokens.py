@@ -7,7 +7,7 @@ import pytest
 from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.access.gate import Gate
+from ottla.broker.access.part import Gate
 from ottla.broker.configs.changes import ConfigChanges
 from ottla.broker.handlers.delegation_tokens import (
     CreateDelegationToken,
@@ -22,7 +22,7 @@ from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.security.principal import Principal
 from ottla.security.rules import AclRules
-from ottla.security.stored_tokens import token_path
+from ottla.security.stored import token_path
 from ottla.security.tokens import TokenRules, token_hmac
 from ottla.wire.messages.delegation_tokens import (
     CreatableRenewers,

@@ -12,8 +12,7 @@ from joserfc import jws
 from rig.issuer import AUDIENCE, Issuer, new_key, signed
 
 from ottla.security.jwt.claims import Claims, TokenPolicy
-from ottla.security.jwt.keys import PublicKeys, read_keys
-from ottla.security.jwt.verify import UnknownKey, verify_token
+from ottla.security.jwt.verify import PublicKeys, UnknownKey, read_keys, verify_token
 from ottla.security.sasl.bearer import RefusedToken
 
 NOW_S = 1_800_000_000

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
+from ottla.security.sasl.client import ScramClient
 from ottla.security.sasl.disguise import Disguise, SaltKind
 from ottla.security.sasl.failures import AuthenticationFailed
-from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import (
     ScramCredential,
     ScramMechanism,
