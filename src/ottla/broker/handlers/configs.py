@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings import Resolved, UpdateMode
@@ -11,11 +12,13 @@ from ottla.broker.configs.configs import Configs, ResourceType
 from ottla.broker.configs.requests import alter_each, of_settings
 from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.handler import Api, Handler, Versions
-from ottla.broker.requests.needs import cluster, each
+from ottla.broker.requests.needs import Guard, cluster, each
 from ottla.broker.requests.portions import Repeated, in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.configs import (
+    AlterableConfig,
+    ReplacingConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -137,26 +140,50 @@ def _failed(
 
 
 _OPERATIONS = {operation.value: operation.name.lower() for operation in AlterOperation}
+_ALTER_NEEDS: Guard[Any, Any] = each(
+    lambda body: body.resources,
+    lambda response: response.responses,
+    of_settings(AclOperation.ALTER_CONFIGS),
+)
+_ALTER_PORTIONS = in_portions(
+    lambda body: body.resources,
+    lambda response: response.responses,
+    lambda resource: (resource.resource_type, resource.resource_name),
+    most=64,
+    repeated=Repeated.ANSWERED_EACH,
+    keeps_lists=True,
+)
 
 
-def _incremental_changes(
-    body: IncrementalAlterConfigsRequest, response: IncrementalAlterConfigsResponse
+def _alter_changes(
+    body: IncrementalAlterConfigsRequest | AlterConfigsRequest,
+    response: IncrementalAlterConfigsResponse | AlterConfigsResponse,
 ) -> Iterator[AdminChange]:
     """Return an audit line for each resource; values that may be secret are hidden."""
     if body.validate_only:
         return
     codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
     for wanted in body.resources:
-        settings = [
-            (
-                each.name,
-                _OPERATIONS.get(each.config_operation, str(each.config_operation)),
-                each.value,
-            )
-            for each in wanted.configs
-        ]
+        settings = [(each.name, _operation(each), each.value) for each in wanted.configs]
         code = codes.get((wanted.resource_type, wanted.resource_name), 0)
         yield from setting_changes(wanted, settings, code)
+
+
+def _operation(config: AlterableConfig | ReplacingConfig) -> str:
+    if isinstance(config, ReplacingConfig):
+        return "set"
+    return _OPERATIONS.get(config.config_operation, str(config.config_operation))
+
+
+def _altered(
+    resource: AlterConfigsResource | ReplaceConfigsResource, code: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -167,23 +194,12 @@ class IncrementalAlterConfigs(Handler):
         IncrementalAlterConfigsRequest,
         IncrementalAlterConfigsResponse,
         Versions(0, 1),
-        needs=each(
-            lambda body: body.resources,
-            lambda response: response.responses,
-            of_settings(AclOperation.ALTER_CONFIGS),
-        ),
-        changes=_incremental_changes,
-        portions=in_portions(
-            lambda body: body.resources,
-            lambda response: response.responses,
-            lambda resource: (resource.resource_type, resource.resource_name),
-            most=64,
-            repeated=Repeated.ANSWERED_EACH,
-            keeps_lists=True,
-        ),
+        needs=_ALTER_NEEDS,
+        changes=_alter_changes,
+        portions=_ALTER_PORTIONS,
         on_error=lambda body, code, message: IncrementalAlterConfigsResponse(
             responses=[
-                _incremental_response(resource, code, message) for resource in body.resources
+                _altered(resource, code, message) for resource in body.resources
             ]
         ),
     )
@@ -205,32 +221,9 @@ class IncrementalAlterConfigs(Handler):
 
         outcomes = await alter_each(body.resources, alter)
         return IncrementalAlterConfigsResponse(
-            responses=[_incremental_response(*each) for each in outcomes]
+            responses=[_altered(*each) for each in outcomes]
         )
 
-
-def _incremental_response(
-    resource: AlterConfigsResource, code: ErrorCode, message: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
-
-
-def _alter_changes(
-    body: AlterConfigsRequest, response: AlterConfigsResponse
-) -> Iterator[AdminChange]:
-    """Return an audit line for each resource; values that may be secret are hidden."""
-    if body.validate_only:
-        return
-    codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
-    for wanted in body.resources:
-        settings = [(each.name, "set", each.value) for each in wanted.configs]
-        code = codes.get((wanted.resource_type, wanted.resource_name), 0)
-        yield from setting_changes(wanted, settings, code)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -245,22 +238,11 @@ class AlterConfigs(Handler):
         AlterConfigsRequest,
         AlterConfigsResponse,
         Versions(0, 2),
-        needs=each(
-            lambda body: body.resources,
-            lambda response: response.responses,
-            of_settings(AclOperation.ALTER_CONFIGS),
-        ),
+        needs=_ALTER_NEEDS,
         changes=_alter_changes,
-        portions=in_portions(
-            lambda body: body.resources,
-            lambda response: response.responses,
-            lambda resource: (resource.resource_type, resource.resource_name),
-            most=64,
-            repeated=Repeated.ANSWERED_EACH,
-            keeps_lists=True,
-        ),
+        portions=_ALTER_PORTIONS,
         on_error=lambda body, code, message: AlterConfigsResponse(
-            responses=[_alter_response(resource, code, message) for resource in body.resources]
+            responses=[_altered(resource, code, message) for resource in body.resources]
         ),
     )
 
@@ -280,7 +262,7 @@ class AlterConfigs(Handler):
             )
 
         outcomes = await alter_each(body.resources, alter)
-        return AlterConfigsResponse(responses=[_alter_response(*each) for each in outcomes])
+        return AlterConfigsResponse(responses=[_altered(*each) for each in outcomes])
 
 
 def _configs(resource: ReplaceConfigsResource) -> dict[str, str]:
@@ -300,16 +282,6 @@ def _configs(resource: ReplaceConfigsResource) -> dict[str, str]:
         configs[config.name] = config.value
     return configs
 
-
-def _alter_response(
-    resource: ReplaceConfigsResource, code: ErrorCode, message: str | None
-) -> AlterConfigsResourceResponse:
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
 
 
 _LISTED = (

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, ClassVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
@@ -86,15 +87,50 @@ class ConsumerGroupHeartbeat(Handler):
         return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class _DescribeHandler(Handler):
+    """Describes groups of one protocol by their coordinators."""
+
+    feature: ClassVar[str]
+    group_type: ClassVar[type[DescribedConsumerGroup | DescribedShareGroup]]
+    describe: ClassVar[
+        "staticmethod[[str, ImageTopics, GroupCoordinator, Call, Moment], GroupDecision]"
+    ]
+
+    view: ClusterView
+    groups: Groups
+
+    def handle(self, request: RequestContext, body: Any) -> None:
+        """Ask the coordinator of each group."""
+        require_feature(self.view.image, self.feature)
+        topics = ImageTopics(self.view.image)
+        self.groups.run_each(
+            request,
+            body.group_ids,
+            lambda group_id: partial(self.describe, group_id, topics),
+            lambda group_id, code: self.group_type(group_id=group_id, error_code=code),
+            lambda groups: self.api.response(
+                groups=with_operations(groups, asked=body.include_authorized_operations)
+            ),
+        )
+
+
 def _consumer_topics(group: DescribedConsumerGroup) -> Iterator[str]:
     for member in group.members:
         for assignment in (member.assignment, member.target_assignment):
             yield from (part.topic_name for part in assignment.topic_partitions)
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class ConsumerGroupDescribe(Handler):
+def _consumer_describe(
+    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
+) -> GroupDecision:
+    return coordinator.describe_consumer_group(call, group_id, topics)
+
+
+class ConsumerGroupDescribe(_DescribeHandler):
     """ConsumerGroupDescribe (69), versions 0-1: groups of the consumer protocol (KIP-848)."""
+
+    __slots__ = ()
 
     api = Api(
         ConsumerGroupDescribeRequest,
@@ -108,36 +144,14 @@ class ConsumerGroupDescribe(Handler):
         ),
         once=once(lambda body: body.group_ids),
         on_error=lambda body, code, _message: ConsumerGroupDescribeResponse(
-            groups=[_consumer_failed(group_id, code) for group_id in body.group_ids]
+            groups=[
+                DescribedConsumerGroup(group_id=group_id, error_code=code) for group_id in body.group_ids
+            ]
         ),
     )
-
-    view: ClusterView
-    groups: Groups
-
-    def handle(self, request: RequestContext, body: ConsumerGroupDescribeRequest) -> None:
-        """Ask the coordinator of each group."""
-        require_feature(self.view.image, GROUP)
-        topics = ImageTopics(self.view.image)
-        self.groups.run_each(
-            request,
-            body.group_ids,
-            lambda group_id: partial(_consumer_describe, group_id, topics),
-            _consumer_failed,
-            lambda groups: ConsumerGroupDescribeResponse(
-                groups=with_operations(groups, asked=body.include_authorized_operations)
-            ),
-        )
-
-
-def _consumer_describe(
-    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
-) -> GroupDecision:
-    return coordinator.describe_consumer_group(call, group_id, topics)
-
-
-def _consumer_failed(group_id: str, code: ErrorCode) -> DescribedConsumerGroup:
-    return DescribedConsumerGroup(group_id=group_id, error_code=code)
+    feature = GROUP
+    group_type = DescribedConsumerGroup
+    describe = staticmethod(_consumer_describe)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -238,9 +252,16 @@ def _share_topics(group: DescribedShareGroup) -> Iterator[str]:
         yield from (part.topic_name for part in member.assignment.topic_partitions)
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class ShareGroupDescribe(Handler):
+def _share_describe(
+    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
+) -> GroupDecision:
+    return answered(call, coordinator.describe_share_group(group_id, topics))
+
+
+class ShareGroupDescribe(_DescribeHandler):
     """ShareGroupDescribe (77), version 1: share groups and their members (KIP-932)."""
+
+    __slots__ = ()
 
     api = Api(
         ShareGroupDescribeRequest,
@@ -256,33 +277,11 @@ class ShareGroupDescribe(Handler):
         # The answers to all portions are kept until the last, which slows down garbage collection.
         fewer_elements_max=60_000,
         on_error=lambda body, code, _message: ShareGroupDescribeResponse(
-            groups=[_share_failed(group_id, code) for group_id in body.group_ids]
+            groups=[
+                DescribedShareGroup(group_id=group_id, error_code=code) for group_id in body.group_ids
+            ]
         ),
     )
-
-    view: ClusterView
-    groups: Groups
-
-    def handle(self, request: RequestContext, body: ShareGroupDescribeRequest) -> None:
-        """Ask the coordinator of each group."""
-        require_feature(self.view.image, SHARE)
-        topics = ImageTopics(self.view.image)
-        self.groups.run_each(
-            request,
-            body.group_ids,
-            lambda group_id: partial(_share_describe, group_id, topics),
-            _share_failed,
-            lambda groups: ShareGroupDescribeResponse(
-                groups=with_operations(groups, asked=body.include_authorized_operations)
-            ),
-        )
-
-
-def _share_describe(
-    group_id: str, topics: ImageTopics, coordinator: GroupCoordinator, call: Call, _at: Moment
-) -> GroupDecision:
-    return answered(call, coordinator.describe_share_group(group_id, topics))
-
-
-def _share_failed(group_id: str, code: ErrorCode) -> DescribedShareGroup:
-    return DescribedShareGroup(group_id=group_id, error_code=code)
+    feature = SHARE
+    group_type = DescribedShareGroup
+    describe = staticmethod(_share_describe)
