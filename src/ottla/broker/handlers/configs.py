@@ -13,12 +13,11 @@ from ottla.broker.configs.requests import alter_each, of_settings
 from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Guard, cluster, each
-from ottla.broker.requests.portions import Repeated, in_portions, once
+from ottla.broker.requests.portions import Portions, Repeated, in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.configs import (
     AlterableConfig,
-    ReplacingConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -35,6 +34,7 @@ from ottla.wire.messages.configs import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
     ReplaceConfigsResource,
+    ReplacingConfig,
 )
 
 
@@ -145,7 +145,7 @@ _ALTER_NEEDS: Guard[Any, Any] = each(
     lambda response: response.responses,
     of_settings(AclOperation.ALTER_CONFIGS),
 )
-_ALTER_PORTIONS = in_portions(
+_ALTER_PORTIONS: tuple[Portions[Any, Any], ...] = in_portions(
     lambda body: body.resources,
     lambda response: response.responses,
     lambda resource: (resource.resource_type, resource.resource_name),
@@ -198,9 +198,7 @@ class IncrementalAlterConfigs(Handler):
         changes=_alter_changes,
         portions=_ALTER_PORTIONS,
         on_error=lambda body, code, message: IncrementalAlterConfigsResponse(
-            responses=[
-                _altered(resource, code, message) for resource in body.resources
-            ]
+            responses=[_altered(resource, code, message) for resource in body.resources]
         ),
     )
 
@@ -220,10 +218,7 @@ class IncrementalAlterConfigs(Handler):
             )
 
         outcomes = await alter_each(body.resources, alter)
-        return IncrementalAlterConfigsResponse(
-            responses=[_altered(*each) for each in outcomes]
-        )
-
+        return IncrementalAlterConfigsResponse(responses=[_altered(*each) for each in outcomes])
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -281,7 +276,6 @@ def _configs(resource: ReplaceConfigsResource) -> dict[str, str]:
             )
         configs[config.name] = config.value
     return configs
-
 
 
 _LISTED = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
@@ -145,7 +145,8 @@ class ConsumerGroupDescribe(_DescribeHandler):
         once=once(lambda body: body.group_ids),
         on_error=lambda body, code, _message: ConsumerGroupDescribeResponse(
             groups=[
-                DescribedConsumerGroup(group_id=group_id, error_code=code) for group_id in body.group_ids
+                DescribedConsumerGroup(group_id=group_id, error_code=code)
+                for group_id in body.group_ids
             ]
         ),
     )
@@ -278,7 +279,8 @@ class ShareGroupDescribe(_DescribeHandler):
         fewer_elements_max=60_000,
         on_error=lambda body, code, _message: ShareGroupDescribeResponse(
             groups=[
-                DescribedShareGroup(group_id=group_id, error_code=code) for group_id in body.group_ids
+                DescribedShareGroup(group_id=group_id, error_code=code)
+                for group_id in body.group_ids
             ]
         ),
     )

@@ -1,6 +1,7 @@
 """Create, renew, expire and list delegation tokens."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ottla.base.chance import random_bytes
@@ -12,9 +13,10 @@ from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer, free
 from ottla.broker.requests.request import RequestContext
+from ottla.network.connection import Connection
 from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
-from ottla.security.principal import Principal
+from ottla.security.principal import ANONYMOUS, Principal
 from ottla.security.tokens import DelegationToken, check_count, check_principals, new_token_id
 from ottla.wire.messages.delegation_tokens import (
     CreateDelegationTokenRequest,
@@ -28,12 +30,6 @@ from ottla.wire.messages.delegation_tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
-import hashlib
-from collections.abc import Mapping
-from ottla.network.connection import Connection
-from ottla.security.principal import ANONYMOUS
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.auditing import AdminChange, Need
 
 _FINGERPRINT_DIGITS = 16
 
