@@ -402,12 +402,12 @@ class Cluster:
         await asyncio.sleep(0)
 
 
-class Client(Protocol):
+class ConnectedClient(Protocol):
     """A producer, a consumer or an administration."""
 
     _connections: Cluster
 
 
-def connections_of(client: Client) -> Cluster:
+def connections_of(client: ConnectedClient) -> Cluster:
     """Return a client's connections, for requests without a method of their own."""
     return client._connections
