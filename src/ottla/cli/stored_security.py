@@ -10,6 +10,7 @@ from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.broker.process.stored_security import StoredSecurity, stored_security
 from ottla.cli.start.several import STORE_FILE
 from ottla.client.admin.credentials import UserDescription
+from ottla.coordination.connect import KINDS
 from ottla.security.acl import Acl, AclFilter
 
 Result = TypeVar("Result")
@@ -83,7 +84,7 @@ _PLACES = ("log.dirs", "log.dir", "coordination.connect")
 def store_settings(place: str) -> BrokerSettings:
     """Settings that name the store of `place`. Raises OttlaError if it names none."""
     scheme, colon, _ = place.partition(":")
-    if colon and scheme in ("sqlite", "zookeeper"):
+    if colon and any(scheme == kind.scheme for kind in KINDS):
         return BrokerSettings({"coordination.connect": place})
     path = Path(place).absolute()
     if path.is_dir():

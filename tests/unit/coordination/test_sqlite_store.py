@@ -296,29 +296,6 @@ def test_a_store_of_a_newer_version_is_left_alone(tmp_path):
     asyncio.run(main())
 
 
-def test_a_store_of_the_first_version_is_brought_up_to_date(tmp_path):
-    """Its nodes had no checksums, and nobody kept a history."""
-
-    async def main():
-        path = tmp_path / "store.db"
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            connection.executescript(
-                "CREATE TABLE nodes (path TEXT PRIMARY KEY, parent TEXT NOT NULL,"
-                " data BLOB NOT NULL, version INTEGER NOT NULL, owner INTEGER NOT NULL,"
-                " sequence INTEGER NOT NULL) WITHOUT ROWID;"
-                "CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, lock_file TEXT,"
-                " lease_ms INTEGER, boot_id TEXT, renewed_monotonic_ms INTEGER);"
-                "INSERT INTO nodes VALUES ('/', '', x'', 0, 0, 0), ('/a', '/', x'78', 7, 0, 0);"
-            )
-        store = await SqliteStore.open(str(path))
-        assert await store.get("/a") == Node(b"x", 7)
-        assert await set_data(store, "/a", b"y", 7) == 8
-        await store.open_session(1000)
-        await store.close()
-
-    asyncio.run(main())
-
-
 def test_sessions_of_another_boot_are_void(tmp_path):
     """Whatever their locks and leases seem to say."""
 

@@ -305,24 +305,22 @@ def _make_private(path: str) -> None:
         )
 
 
-# Version 0 had neither checksums nor changes.
 SCHEMA_VERSION = 2
 
 # A change is one committed transaction: the paths it changed, and a random mark, by which
 # a restored older copy is distinguished from the file it was copied from.
 _TABLES = """
-CREATE TABLE IF NOT EXISTS nodes (
+CREATE TABLE nodes (
     path     TEXT PRIMARY KEY,
     parent   TEXT NOT NULL,
     data     BLOB NOT NULL,
     version  INTEGER NOT NULL,
     owner    INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
-    checksum INTEGER NOT NULL DEFAULT 0
+    checksum INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS nodes_by_parent ON nodes (parent);
-CREATE INDEX IF NOT EXISTS nodes_by_owner ON nodes (owner) WHERE owner <> 0;
-DROP TABLE IF EXISTS sessions;
+CREATE INDEX nodes_by_parent ON nodes (parent);
+CREATE INDEX nodes_by_owner ON nodes (owner) WHERE owner <> 0;
 CREATE TABLE sessions (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     lock_file TEXT NOT NULL,
@@ -334,12 +332,11 @@ CREATE TABLE changes (
     mark  TEXT NOT NULL,
     paths TEXT NOT NULL
 );
-INSERT OR IGNORE INTO nodes VALUES ('/', '', x'', 0, 0, 0, 0);
 """
 
 
 def prepare_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables, or migrate older ones. Runs in an open transaction.
+    """Create the tables of a new file. Runs in an open transaction.
 
     Raises StoreDamaged where a newer version wrote the file.
     """
@@ -351,15 +348,11 @@ def prepare_tables(connection: sqlite3.Connection) -> None:
             f"the store was written by a newer Ottla (its version {found}, ours {SCHEMA_VERSION}):"
             " run that one"
         )
-    columns = {row[1] for row in connection.execute("PRAGMA table_info(nodes)")}
-    if columns and "checksum" not in columns:
-        connection.execute("ALTER TABLE nodes ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
     for statement in _TABLES.split(";"):
         connection.execute(statement)
-    for row in connection.execute("SELECT path, data, version, owner, sequence FROM nodes"):
-        connection.execute(
-            "UPDATE nodes SET checksum = ? WHERE path = ?", (checksum_of(*row), row[0])
-        )
+    connection.execute(
+        "INSERT INTO nodes VALUES ('/', '', x'', 0, 0, 0, ?)", (checksum_of("/", b"", 0, 0, 0),)
+    )
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 

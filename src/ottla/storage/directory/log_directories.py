@@ -75,7 +75,7 @@ class LogDirectories:
                 self._new_id(),
                 flushes_first=flushes_first,
             )
-            self._placement.add(directory)
+            self._placement.directories.append(directory)
             folders = directory.folders()
             self.found_at_start |= folders
             self._placement.take_in(directory, folders)
@@ -166,7 +166,7 @@ class LogDirectories:
 
     def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
         """If the partition is created later, place it in `directory`."""
-        self._placement.prefer(partition, directory)
+        self._placement.preferred[partition] = directory
 
     def open_future(
         self,
@@ -197,15 +197,15 @@ class LogDirectories:
 
         This is durable in both directories on return. The caller removes the old log.
         """
-        source = self._placement.known_home(partition)
+        source = self._placement.homes[partition]
         departure = future_logs.put_in_place(partition, source, target, self._new_id())
-        self._placement.set_home(partition, target)
+        self._placement.homes[partition] = target
         # Its values in the source's checkpoints are ignored once the folder is gone.
         return _at_once(departure)
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
         """The directory that holds the partition, None where none does."""
-        return self._placement.home(partition)
+        return self._placement.homes.get(partition)
 
     def high_watermark(self, partition: TopicPartition) -> int:
         """The partition's high watermark in the last checkpoint; 0 where it has none."""
@@ -223,7 +223,7 @@ class LogDirectories:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no log directory holds {partition}"
             )
         departure = home.take_out(partition, self._new_id())
-        self._placement.remove(partition)
+        del self._placement.homes[partition]
         self._opening.forget(partition)
         return departure
 
@@ -244,14 +244,14 @@ class LogDirectories:
 
     def is_low(self, partition: TopicPartition, offset: int) -> bool:
         """Whether an open log's recovery-point checkpoint on the disk is at or below `offset`."""
-        return self._placement.known_home(partition).checkpoints.is_low(partition, offset)
+        return self._placement.homes[partition].checkpoints.is_low(partition, offset)
 
     def hold_down(self, partition: TopicPartition, offset: int) -> LogDirectory:
         """Keep checkpoints that are prepared from now on at or below `offset`.
 
         Returns the directory, of which one must be written before the log is truncated there.
         """
-        home = self._placement.known_home(partition)
+        home = self._placement.homes[partition]
         home.checkpoints.hold_down(partition, offset)
         return home
 
@@ -263,11 +263,11 @@ class LogDirectories:
 
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
         """Truncate an open log, its checkpoint first where need be. Raises StorageError."""
-        return self._placement.known_home(partition).truncate(partition, offset, now_ms)
+        return self._placement.homes[partition].truncate(partition, offset, now_ms)
 
     def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
         """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
-        return self._placement.known_home(partition).restart(partition, offset, now_ms)
+        return self._placement.homes[partition].restart(partition, offset, now_ms)
 
     def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
         """Take the whole directory of `partition` offline if `error` is a DirectoryFailed.

@@ -21,17 +21,14 @@ class Placement:
     def __init__(self, new_id: Callable[[], UUID]) -> None:
         self._new_id = new_id
         self.directories: list[LogDirectory] = []
-        self._homes: dict[TopicPartition, LogDirectory] = {}
+        # The directory that holds each partition.
+        self.homes: dict[TopicPartition, LogDirectory] = {}
         # Where partitions are to go that have no home yet.
-        self._preferred: dict[TopicPartition, LogDirectory] = {}
+        self.preferred: dict[TopicPartition, LogDirectory] = {}
 
     @property
     def online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if not directory.failure]
-
-    def add(self, directory: LogDirectory) -> None:
-        """Let partitions be placed in `directory`, too."""
-        self.directories.append(directory)
 
     def take_in(self, directory: LogDirectory, partitions: Iterable[TopicPartition]) -> None:
         """Let `directory` be the home of partitions that have a folder there.
@@ -41,11 +38,11 @@ class Placement:
         StorageError.
         """
         for partition in partitions:
-            home, known = directory, self._homes.get(partition)
+            home, known = directory, self.homes.get(partition)
             if known is not None:
                 less, home = sorted((known, directory), key=lambda one: extent(one, partition))
                 set_stray(less, partition, self._new_id())
-            self._homes[partition] = home
+            self.homes[partition] = home
 
     def forget_elsewhere(self) -> None:
         """Drop checkpointed values of partitions whose log is not in the same directory.
@@ -54,49 +51,29 @@ class Placement:
         """
         for directory in self.online:
             try:
-                for partition in directory.elsewhere(self._homes):
+                for partition in directory.elsewhere(self.homes):
                     directory.forget(partition)
             except OSError as error:
                 directory.fail(storage_error(error, directory.path, "list the logs").message)
 
-    def home(self, partition: TopicPartition) -> LogDirectory | None:
-        """The directory that holds the partition, None where none does."""
-        return self._homes.get(partition)
-
-    def known_home(self, partition: TopicPartition) -> LogDirectory:
-        """The directory that holds a partition that is known to have one."""
-        return self._homes[partition]
-
-    def set_home(self, partition: TopicPartition, directory: LogDirectory) -> None:
-        """Note that the partition's log has moved to `directory`."""
-        self._homes[partition] = directory
-
-    def remove(self, partition: TopicPartition) -> None:
-        """Forget a partition whose log is about to be deleted."""
-        del self._homes[partition]
-
-    def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
-        """If the partition is created later, place it in `directory`."""
-        self._preferred[partition] = directory
-
     def place(self, partition: TopicPartition) -> LogDirectory:
         """The partition's directory; for a new one that with the fewest. Raises StorageError."""
-        home = self._homes.get(partition)
+        home = self.homes.get(partition)
         if home is None:
             online = self.online
             if not online:
                 raise StorageError("all log directories are offline; check the disks")
             fewest = online[0] if len(online) == 1 else self._with_fewest(online)
-            preferred = self._preferred.pop(partition, fewest)
+            preferred = self.preferred.pop(partition, fewest)
             home = fewest if preferred.failure else preferred
-            self._homes[partition] = home
+            self.homes[partition] = home
         if home.failure:
             raise StorageError(home.failure)
         return home
 
     def _with_fewest(self, online: Sequence[LogDirectory]) -> LogDirectory:
         counts = {directory.path: 0 for directory in online}
-        for directory in self._homes.values():
+        for directory in self.homes.values():
             if not directory.failure:
                 counts[directory.path] += 1
         return min(online, key=lambda directory: counts[directory.path])
@@ -143,7 +120,7 @@ class LogOpening:
         """Open many logs at once, with recovery after an unclean stop; errors are values."""
         placement = self._placement
         # Threads are for reading. When they create files they only wait for each other.
-        any_exists = any(placement.home(w.topic_partition) is not None for w in wanted)
+        any_exists = any(w.topic_partition in placement.homes for w in wanted)
         threads = LOADING_THREADS if any_exists else 1
         places: list[tuple[Wanted, LogDirectory]] = []
         found: dict[TopicPartition, Log | StorageError] = {}
