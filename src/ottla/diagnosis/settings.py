@@ -12,7 +12,7 @@ from ottla.base.settings import (
     Setting,
     UpdateMode,
 )
-from ottla.base.settings.declaration.setting import Use
+from ottla.base.settings.setting import Use
 from ottla.base.settings.tables import (
     BROKER_SYNONYMS,
     FORMER_SETTINGS,

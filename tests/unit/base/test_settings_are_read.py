@@ -4,7 +4,7 @@ from pathlib import Path
 
 import ottla
 from ottla.base.settings import BROKER_SETTINGS
-from ottla.base.settings.declaration.setting import Use
+from ottla.base.settings.setting import Use
 from ottla.base.settings.tables import GROUP_SETTINGS, TOPIC_SYNONYMS
 
 _SOURCE = Path(ottla.__file__).parent

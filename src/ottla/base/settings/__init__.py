@@ -1,9 +1,9 @@
 """Settings of brokers, topics and groups: tables, parsing, values in effect and their sources."""
 
 from ottla.base.settings.broker import BrokerSettings, is_secret, read_broker_settings
-from ottla.base.settings.declaration.setting import ConfigType, Setting, UpdateMode, Value
 from ottla.base.settings.properties import parse_properties, properties_text
 from ottla.base.settings.resolve import ConfigSource, Resolved, topic_value
+from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 
 __all__ = [

@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
-from ottla.base.settings.declaration.setting import ConfigType, Setting
+from ottla.base.settings.setting import ConfigType, Setting
 from ottla.base.settings.tables import setting_named
 
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name, refused
-from ottla.base.settings.declaration.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.resolve import group_value, topic_value
+from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
     GROUP_SETTINGS,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name
-from ottla.base.settings.declaration.setting import Setting, Value
+from ottla.base.settings.setting import Setting, Value
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
     BROKER_SYNONYMS,

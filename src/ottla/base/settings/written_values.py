@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.quantities import amount, span_ms
-from ottla.base.settings.declaration.setting import ConfigType, Setting
+from ottla.base.settings.setting import ConfigType, Setting
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 
 _WHOLE = re.compile(r"[+-]?\d+")

@@ -23,7 +23,6 @@ from ottla.base.settings.client_metrics import (
     check_operations,
     client_metrics_value,
 )
-from ottla.base.settings.declaration.setting import ConfigType, Setting, Value
 from ottla.base.settings.listeners import without_listener
 from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.resolve import (
@@ -36,6 +35,7 @@ from ottla.base.settings.resolve import (
     listener_values,
     topic_value,
 )
+from ottla.base.settings.setting import ConfigType, Setting, Value
 from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
 from ottla.broker.configs.changes import change
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change

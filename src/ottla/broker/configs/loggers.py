@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.alter import Alteration, AlterOperation
-from ottla.base.settings.declaration.setting import ConfigType, Setting, UpdateMode
 from ottla.base.settings.resolve import ConfigSource, Resolved, Synonym
+from ottla.base.settings.setting import ConfigType, Setting, UpdateMode
 
 ROOT = "ottla"
 

@@ -10,7 +10,7 @@ from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.declaration.validators import consumer_assignors
+from ottla.base.settings.validators import consumer_assignors
 from ottla.broker.coordinating import Shards, ShardsStatus
 from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
 from ottla.broker.groups.shard import Command, GroupShard
