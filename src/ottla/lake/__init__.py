@@ -59,7 +59,13 @@ from ottla.lake.write.compact import CompactionResult, compact
 from ottla.lake.write.expire import ExpiryResult, expire
 from ottla.lake.write.follow import follow
 from ottla.lake.write.load import load
-from ottla.lake.write.publish import PublishPace, PublishProgress, PublishResult, publish
+from ottla.lake.write.publish import (
+    PublishOptions,
+    PublishPace,
+    PublishProgress,
+    PublishResult,
+    publish,
+)
 from ottla.lake.write.publish_source import Fields
 from ottla.lake.write.replace import ReplacementResult, replace
 from ottla.lake.write.schema_trial import RefusedKind, SchemaTrial, try_schema
@@ -95,6 +101,7 @@ __all__ = [
     "Observer",
     "PartitionLedger",
     "Progress",
+    "PublishOptions",
     "PublishPace",
     "PublishProgress",
     "PublishResult",

@@ -17,8 +17,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
-from ottla.lake import Decode, Format, run_here
-from ottla.lake.rows import columns
+from ottla.lake import Decode, Format, columns, run_here
 from ottla.lake.write.dead_letters import letters_of_table, redrive_table
 
 MakeTopic = Callable[..., str]

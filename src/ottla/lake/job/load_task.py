@@ -83,21 +83,21 @@ class RangeTask:
     def offsets(self) -> int:
         return self.wanted.end - self.wanted.start
 
-    def account(self) -> RangeAccount:
-        """Return the account of the range before it is read."""
-        return RangeAccount(
-            self.wanted.partition, self.wanted.start, self.wanted.end, self.compacted
-        )
 
-    def batches(self, account: RangeAccount) -> Rows:
-        """Yield the rows as `read_rows` does."""
-        return read_rows(
-            self.wanted,
-            self.bootstrap,
-            account,
-            skip_unreadable=self.skip_unreadable,
-            null_bad_timestamps=self.null_bad_timestamps,
-        )
+def account_of(task: RangeTask) -> RangeAccount:
+    """Return the account of a task's range before it is read."""
+    return RangeAccount(task.wanted.partition, task.wanted.start, task.wanted.end, task.compacted)
+
+
+def batches_of(task: RangeTask, account: RangeAccount) -> Rows:
+    """Yield the rows of a task's range as `read_rows` does."""
+    return read_rows(
+        task.wanted,
+        task.bootstrap,
+        account,
+        skip_unreadable=task.skip_unreadable,
+        null_bad_timestamps=task.null_bad_timestamps,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,9 @@ class LoadTask(RangeTask):
 
 def load_range(task: LoadTask, attempt: str) -> TaskResult:
     """Load a range into files named after `attempt`. Raises OttlaError; then no file remains."""
-    account = task.account()
+    account = account_of(task)
     rows = _Rows(task, attempt)
-    with completed(rows), closing(task.batches(account)) as batches:
+    with completed(rows), closing(batches_of(task, account)) as batches:
         for batch, bad_times in batches:
             rows.write(batch, bad_times)
     ledger = account.ledger_with_gaps()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.job.load_task import RangeTask
+from ottla.lake.job.load_task import RangeTask, account_of, batches_of
 from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.job.spilled import Piece, SpilledOutput
 from ottla.lake.job.task import TaskResult
@@ -67,24 +67,20 @@ class Reduced(TaskResult):
     left_out: tuple[int, ...] = ()
     left_out_hash: int = 0
 
-    @property
-    def paths(self) -> tuple[str, ...]:
-        return (self.path, *((self.dead.path,) if self.dead else ()))
-
 
 def reduce_range(job: ReduceTask) -> Reduced:
     """Read the range and spread its changes over the buckets.
 
     Raises OttlaError; then no file remains.
     """
-    account = job.account()
+    account = account_of(job)
     attempt = uuid.uuid4().hex[:12]
     path = f"{job.path}-{attempt}.arrow"
     output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
     dead = ParquetOutput(job.store, f"{job.dead_path}-{attempt}.parquet", layout=DEAD)
     taking = _Taking(job, dead)
     waiting = _Waiting(job.changelog.keeps, job.columns.schema)
-    with completed(output, dead), closing(job.batches(account)) as batches:
+    with completed(output, dead), closing(batches_of(job, account)) as batches:
         for batch, bad_times in batches:
             if waiting.add(taking.changes_of(batch, bad_times)):
                 output.write(*waiting.rows())

@@ -72,9 +72,9 @@ class TaskResult:
     late: int = 0
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """Return the paths of all files that the task wrote: rows and dead letters."""
-        return tuple(file.path for file in (*self.files, self.dead) if file)
+    def written(self) -> tuple[DataFile, ...]:
+        """Return all files that the task wrote: rows and dead letters."""
+        return (*self.files, self.dead) if self.dead else self.files
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +91,26 @@ class LoadResult:
     # A line for each partition where an open transaction keeps later records from being loaded.
     held_back: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        newest: Manifest | None,
-        removed: tuple[str, ...],
-        began_s: float,
-        *,
-        is_new: bool,
-        held_back: tuple[str, ...] = (),
-    ) -> "LoadResult":
-        """Return the result of a load that began at `began_s` of the monotonic clock.
 
-        `is_new` says that it made the newest commit.
-        """
-        seconds = time.monotonic() - began_s
-        if newest is None or not is_new:
-            return cls(newest, 0, 0, seconds, (), removed, held_back=held_back)
-        rows, files = sum(one.loaded for one in newest.ledgers), len(newest.files)
-        return cls(newest, rows, files, seconds, newest.ledgers, removed, newest.skipped, held_back)
+def load_result(
+    newest: Manifest | None,
+    removed: tuple[str, ...],
+    began_s: float,
+    *,
+    is_new: bool,
+    held_back: tuple[str, ...] = (),
+) -> LoadResult:
+    """Return the result of a load that began at `began_s` of the monotonic clock.
+
+    `is_new` says that it made the newest commit.
+    """
+    seconds = time.monotonic() - began_s
+    if newest is None or not is_new:
+        return LoadResult(newest, 0, 0, seconds, (), removed, held_back=held_back)
+    rows, files = sum(one.loaded for one in newest.ledgers), len(newest.files)
+    return LoadResult(
+        newest, rows, files, seconds, newest.ledgers, removed, newest.skipped, held_back
+    )
 
 
 def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:

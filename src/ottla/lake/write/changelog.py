@@ -18,7 +18,7 @@ from ottla.base.errors import OttlaError, WrongWords
 from ottla.lake.job.options import ChangelogOptions
 from ottla.lake.job.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.job.spilled import remove_work
-from ottla.lake.job.task import LoadResult
+from ottla.lake.job.task import LoadResult, load_result
 from ottla.lake.model.chain import HIDDEN_FOLDER
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Boundary, parse_boundary
@@ -105,7 +105,7 @@ def _run(
         # Changes that a killed run has left.
         remove_work(table.store, table.running)
     removed = writer.follow_up(newest, is_new=is_new)
-    return LoadResult.of(newest, removed, began_s, is_new=is_new)
+    return load_result(newest, removed, began_s, is_new=is_new)
 
 
 def _again_and_again(

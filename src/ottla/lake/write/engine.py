@@ -78,8 +78,8 @@ class Engine:
             if not news:
                 return results, typing
             assert typing is not None, "only what decodes finds new fields"
-            for path in (path for result in results for path in result.paths):
-                self.table.store.remove(path)
+            for file in (file for result in results for file in result.written):
+                self.table.store.remove(file.path)
             typing = typing.with_news(news)
             require_holdable(self.table.format, typing.sorting.schema.fields)
         raise OttlaError(

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import LoadOptions
-from ottla.lake.job.task import LoadResult, TaskResult
+from ottla.lake.job.task import LoadResult, TaskResult, load_result
 from ottla.lake.model.event_times import (
     TIMESTAMP,
     EventRule,
@@ -97,7 +97,7 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
         is_new = not plan.is_empty or _is_worth_a_commit(plan, settings.events)
         newest = writer.run_plan(plan) if is_new else plan.before
         removed = writer.follow_up(newest, is_new=is_new)
-    return LoadResult.of(newest, removed, began_s, is_new=is_new, held_back=held)
+    return load_result(newest, removed, began_s, is_new=is_new, held_back=held)
 
 
 def rows_written(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) -> Manifest:
