@@ -4,12 +4,12 @@
 What stands between `<!-- begin NAME -->` and `<!-- end NAME -->` is made here.
 """
 
-import ast
+import inspect
 import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ottla.broker.access.acls import ACLS_PER_REQUEST_MAX
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
+from ottla.broker.requests.handler import Handler
 from ottla.broker.requests.portions import ELEMENTS_MAX, WHOLE_ELEMENTS_MAX
 from ottla.group.coordinator.room import GROUP_ID_CHARACTERS_MAX
 from ottla.lake.source.source_options import OPTIONS
@@ -31,13 +32,13 @@ from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MA
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
 from ottla.storage.producers.state import PRODUCERS_MAX
-from ottla.wire.api import FIRST_PRIVATE_KEY, key_name
+from ottla.wire.api import FIRST_PRIVATE_KEY
 from ottla.wire.primitive import TAGS_MAX
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 # How the docstring of a handler begins: name, key, versions, and a sentence.
-_HEADING = re.compile(r"(\w+) \((\d+)\), versions? [\d-]+[:;] (.*?)\.(?:\s|$)", re.DOTALL)
+_HEADING = re.compile(r"(\w+) \((\d+)\)(?:, versions? [\d-]+)?[:;] (.*?)\.(?:\s|$)", re.DOTALL)
 
 
 def settings_that_differ() -> str:
@@ -87,7 +88,7 @@ def limits_table() -> str:
         ("elements of all lists in any other request", f"{WHOLE_ELEMENTS_MAX:,}", ""),
         *(
             (f"the same, of {api.name}", f"{api.fewer_elements_max:,}", "")
-            for api in served().values()
+            for _, api in sorted(served().items())
             if api.fewer_elements_max is not None
         ),
         ("tagged fields of one section of a request", f"{TAGS_MAX:,}", ""),
@@ -235,13 +236,24 @@ def _names(use: Use) -> list[str]:
     return sorted({setting.name for setting in tables if setting.use is use})
 
 
+@cache
+def _handlers() -> dict[int, type[Handler]]:
+    found: dict[int, type[Handler]] = {}
+    kinds = list(Handler.__subclasses__())
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        if "api" in vars(kind) and kind.__module__.startswith("ottla."):
+            found[kind.api.key] = kind
+    return found
+
+
 def _purpose(key: int) -> str:
-    name = key_name(key).lower()
-    spec = find_spec(f"ottla.broker.handlers.{name}")
-    assert spec is not None
-    assert spec.origin is not None
-    said = ast.get_docstring(ast.parse(Path(spec.origin).read_text())) or ""
-    found = _HEADING.match(said)
+    handler = _handlers()[key]
+    name = handler.__name__
+    # A handler that has a module of its own is described there.
+    described = (inspect.getdoc(each) or "" for each in (handler, inspect.getmodule(handler)))
+    found = next(filter(None, map(_HEADING.match, described)), None)
     assert found, f"{name} does not begin as its siblings do"
     assert int(found[2]) == key, f"{name} calls itself {found[2]}"
     return " ".join(found[3].split())
