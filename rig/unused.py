@@ -29,7 +29,7 @@ _NEUTRAL_DECORATORS = {"abstractmethod", "cached_property", "classmethod", "cont
 
 # What only tests call for a reason.
 ALLOWED: dict[str, str] = {
-    "ottla.lake.edges.micro_batches.UnlimitedReader.latestOffset": "Spark 4.0 and 4.1 call it",
+    "ottla.lake.edges.datasource.UnlimitedReader.latestOffset": "Spark 4.0 and 4.1 call it",
 }
 
 

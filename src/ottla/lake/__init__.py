@@ -18,8 +18,7 @@ from collections.abc import Mapping
 from ottla.lake.check.certificate import certificate, certificate_text
 from ottla.lake.check.report import Verification
 from ottla.lake.check.verify import verify
-from ottla.lake.edges.register import register
-from ottla.lake.edges.rows import LakeRows, TableRows, TopicRows, table, topic
+from ottla.lake.edges.notebook import LakeRows, TableRows, TopicRows, register, table, topic
 from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import (
     ChangelogOptions,

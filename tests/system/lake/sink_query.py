@@ -19,9 +19,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from ottla.lake.edges.datasource import OttlaSource
+from ottla.lake.edges.sink import OttlaStreamWriter
 from ottla.lake.edges.sink_options import sink_options
-from ottla.lake.edges.stream_writers import stream_writer
-from ottla.lake.edges.writer import OttlaStreamWriter
 from ottla.lake.job.session import LOCAL_SETTINGS
 
 KEYS = 7
@@ -91,7 +90,7 @@ class KilledSource(OttlaSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> OttlaStreamWriter:  # noqa: N802
         options = dict(self.options)
         order = options.pop("order")
-        return stream_writer(sink_options(options), schema, Killer(order))
+        return OttlaStreamWriter(sink_options(options), schema, Killer(order))
 
 
 def run_query(

@@ -20,7 +20,7 @@ import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.state import files
 from ottla.lake import run_here
-from ottla.lake.edges.pipeline_state import status
+from ottla.lake.edges.status import status
 from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.event_times import By, EventSettings
 from ottla.lake.tables.formats import Format

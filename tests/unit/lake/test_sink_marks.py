@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import OffsetAndMetadata
-from ottla.lake.edges.marks import PortionMark, PortionState, as_offset, newest, standing
+from ottla.lake.edges.sink_commit import PortionMark, PortionState, as_offset, newest, standing
 
 
 def test_mark_is_an_offset_and_comes_back() -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import PreparedBatch
-from ottla.lake.edges.sink_schema import Preparer
-from ottla.lake.edges.staged import read_batches, write_batch
-from ottla.lake.edges.writer import as_arrow
+from ottla.lake.edges.sink import as_arrow
+from ottla.lake.edges.sink_batches import Preparer, read_batches, write_batch
 from ottla.lake.rows.publish_row import Row, require_columns, rows
 from ottla.record.header import read_header
 from ottla.record.reader import records

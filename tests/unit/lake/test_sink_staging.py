@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import PreparedBatch
-from ottla.lake.edges.staging import Parcel, Staging, remove, remove_epochs, unpacked
+from ottla.lake.edges.sink_batches import Parcel, Staging, remove, remove_epochs, unpacked
 
 BATCHES = [PreparedBatch("t", number, 1, b"x" * 100) for number in range(10)]
 

@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,8 +28,12 @@ NAMES_IN_4_0 = {
 }
 
 
-# Modules that are imported only where that Spark is there.
-IMPORTED_WITH_LATER = {"arrow_streams.py": "4.1", "filters.py": "4.1", "limited_batches.py": "4.2"}
+def unguarded(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but those under a condition on Spark's version."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and "SPARK_VERSION" in ast.unparse(node.test)):
+            yield node
+            yield from unguarded(node)
 
 
 def declared() -> dict[str, Requirement]:
@@ -56,9 +61,7 @@ def test_installing_ottla_keeps_a_sites_spark(spark: str, is_kept: bool) -> None
 def test_only_what_the_oldest_spark_has_is_imported() -> None:
     taken: dict[str, set[str]] = {}
     for path in Path(ROOT, "src/ottla/lake").rglob("*.py"):
-        if path.name in IMPORTED_WITH_LATER:
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in unguarded(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pyspark"):
                 taken.setdefault(node.module or "", set()).update(a.name for a in node.names)
             if isinstance(node, ast.Import):

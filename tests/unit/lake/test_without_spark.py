@@ -22,20 +22,11 @@ import importlib, pkgutil, ottla.cli.lake, ottla.lake
 for module in pkgutil.walk_packages(ottla.cli.lake.__path__, "ottla.cli.lake."):
     importlib.import_module(module.name)
 for module in pkgutil.walk_packages(ottla.lake.__path__, "ottla.lake."):
-    if not module.name.startswith(SPARKS_OWN) and "._" not in module.name:
+    if module.name not in SPARKS_OWN and "._" not in module.name:
         importlib.import_module(module.name)
 """
 # Modules that only Spark imports.
-SPARKS_OWN = (
-    "ottla.lake.edges.datasource",
-    "ottla.lake.edges.batch",
-    "ottla.lake.source.narrowing",
-    "ottla.lake.edges.arrow_streams",
-    "ottla.lake.edges.limited_batches",
-    "ottla.lake.edges.micro_batches",
-    "ottla.lake.edges.stream_writers",
-    "ottla.lake.edges.writer",
-)
+SPARKS_OWN = ("ottla.lake.edges.datasource", "ottla.lake.edges.sink")
 REFUSED = """
 from ottla.base.errors import OttlaError
 import ottla.lake

@@ -134,7 +134,7 @@ def _follow_file(
     ctx: click.Context, path: str, bootstrap: str, form: str, given: dict[str, Any]
 ) -> None:
     """Follow as a pipeline's file says. The command's options overrule it."""
-    from ottla.lake.edges import pipeline_follow  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges import pipeline as pipelines  # noqa: PLC0415  # Arrow is an extra.
 
     for option in ctx.command.get_params(ctx):
         is_said = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
@@ -148,7 +148,7 @@ def _follow_file(
         if pipeline.is_changelog:
             _refuse_what_changelogs_lack(ctx, pipeline, given["once"])
             show_run = partial(_show_changes, pipeline.topic, pipeline.table, form)
-            pipeline_follow.keep_pipeline(
+            pipelines.keep_pipeline(
                 pipeline,
                 every=None if given["once"] else given["every"],
                 override=given["override"],
@@ -158,7 +158,7 @@ def _follow_file(
         else:
             watch = _watch(pipeline.topic, pipeline.table, form, line, given)
             chosen = {name: given[name] for name in (*_PACE, *said) if name not in _OF_SPARK}
-            pipeline_follow.follow_pipeline(pipeline, **chosen, watch=watch)
+            pipelines.follow_pipeline(pipeline, **chosen, watch=watch)
 
 
 def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) -> None:

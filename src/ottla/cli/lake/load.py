@@ -63,10 +63,10 @@ def run(ctx: click.Context, /, path: str, bootstrap: str, form: str, **spark: An
     """  # noqa: D301
     loads = import_lake()
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
-    from ottla.lake.edges.pipeline_run import run as run_pipeline  # noqa: PLC0415  # As above.
+    from ottla.lake.edges.pipeline import run as run_pipeline  # noqa: PLC0415  # As above.
 
     with ProgressLine(shown=form != "json") as line:
-        done = run_pipeline(pipeline, watch=loads.Observer(line.on_step, line.on_progress)).done
+        done = run_pipeline(pipeline, watch=loads.Observer(line.on_step, line.on_progress))
     _show(pipeline.topic, pipeline.table, done, form)
 
 

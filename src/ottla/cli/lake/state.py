@@ -41,10 +41,10 @@ def status(table: TableArgument, offline: bool, form: str) -> None:
     Reads manifests and names of files, not the files: `ottla lake verify` proves them.
     """  # noqa: D301
     import_lake()
-    from ottla.lake.edges import pipeline_state  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges.status import status as status_of  # noqa: PLC0415  # Arrow is an extra.
 
     bootstrap = None if offline else table.bootstrap
-    found = pipeline_state.status(table.target, bootstrap, table.store_options)
+    found = status_of(table.target, bootstrap, table.store_options)
     if form == "json":
         show_one(form, found.answer())
         return
@@ -100,14 +100,16 @@ def history(table: TableArgument, last: int | None, page: str | None, form: str)
     overridden, offsets that could not be read, dead letters, changes of columns.
     """  # noqa: D301
     import_lake()
-    from ottla.lake.edges import commits, pipeline_state, reporting  # noqa: PLC0415  # As above.
+    from ottla.lake.edges.report import write_report  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges.status import commits  # noqa: PLC0415  # As above.
+    from ottla.lake.tables.opening import existing_table  # noqa: PLC0415  # As above.
 
     if page is not None:
-        reporting.write_report(page, table.target, table.bootstrap, table.store_options)
+        write_report(page, table.target, table.bootstrap, table.store_options)
         click.echo(f"{page}: the report of {table.target}")
         return
-    manifests = pipeline_state.history(table.target, table.store_options)
-    found = [one.row() for one in commits.commits(manifests)]
+    manifests = list(existing_table(table.target, table.store_options).history())
+    found = [one.row() for one in commits(manifests)]
     shown = found[-last:] if last else found
     rows = [{**row, "size": size_words(row["size_bytes"])} for row in shown]
     show(form, rows, _COMMIT_COLUMNS, empty="no commit yet")
@@ -132,7 +134,7 @@ def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
     lost already and the pipeline does not accept it.
     """  # noqa: D301
     pipeline = read_pipeline(ctx, path, bootstrap)
-    from ottla.lake.edges.pipeline_state import look  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges.planned_load import look  # noqa: PLC0415  # Arrow is an extra.
 
     found = look(pipeline)
     if form == "json":

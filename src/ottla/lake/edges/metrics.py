@@ -9,11 +9,13 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.edges.status import TableStatus
+from ottla.lake.edges.status import TableStatus, bytes_of_files, now_ms, terms_of
+from ottla.lake.job.result import LoadResult
 
 METRICS: Mapping[str, str] = {
     "ottla_lake_last_run_success": "1 where the last run loaded or found nothing new, else 0",
@@ -49,7 +51,16 @@ class RunNumbers:
     rows: int = 0
     files: int = 0
     size_bytes: int = 0
-    terms: Mapping[str, int] | None = None  # Offsets of each term of its ledgers.
+    terms: Mapping[str, int] = field(default_factory=dict)  # Offsets of each term of its ledgers.
+
+    @classmethod
+    def of(cls, done: LoadResult | None, seconds: float) -> Self:
+        """Return the metrics of a run that ended now; None: it failed."""
+        if done is None:
+            return cls(False, now_ms(), seconds)
+        files = done.manifest.files if done.manifest and done.files else ()
+        size_bytes, terms = bytes_of_files(files), terms_of(done.ledgers)
+        return cls(True, now_ms(), seconds, done.rows, done.files, size_bytes, terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +74,45 @@ class Sample:
 
 def samples(topic: str, table: str, run: RunNumbers, status: TableStatus | None) -> list[Sample]:
     """Return all known metrics. `status` is None if the table could not be read."""
-    found: list[Sample] = []
     base = (("topic", topic), ("table", table))
-
-    def add(name: str, value: float | None, *labels: tuple[str, str]) -> None:
-        if value is not None:
-            found.append(Sample(f"ottla_lake_{name}", value, (*base, *labels)))
-
-    add("last_run_success", int(run.success))
-    add("last_run_timestamp_seconds", run.ended_ms / 1000)
-    add("last_run_duration_seconds", round(run.seconds, 3))
-    add("last_run_rows", run.rows)
-    add("last_run_files", run.files)
-    add("last_run_bytes", run.size_bytes)
-    for term, count in (run.terms or {}).items():
-        add("last_run_offsets", count, ("term", term))
+    values: list[tuple[str, float | None, tuple[tuple[str, str], ...]]] = [
+        ("last_run_success", int(run.success), ()),
+        ("last_run_timestamp_seconds", run.ended_ms / 1000, ()),
+        ("last_run_duration_seconds", round(run.seconds, 3), ()),
+        ("last_run_rows", run.rows, ()),
+        ("last_run_files", run.files, ()),
+        ("last_run_bytes", run.size_bytes, ()),
+    ]
+    values += [("last_run_offsets", count, (("term", term),)) for term, count in run.terms.items()]
     if status is not None:
-        load_ms = status.last_load_ms
-        add("last_load_timestamp_seconds", None if load_ms is None else load_ms / 1000)
-        add("commits", status.commits)
-        add("rows", status.rows)
-        add("files", status.files)
-        add("bytes", status.size_bytes)
-        add("orphan_files", len(status.orphans))
-        add("writer_epoch", status.writer_epoch)
-        add("overridden_problems", len(status.overridden))
-        mark_ms = status.watermark_ms
-        add("watermark_timestamp_seconds", None if mark_ms is None else mark_ms / 1000)
-        add("late_rows", None if mark_ms is None else status.late_rows)
-        for one in status.partitions:
-            of = ("partition", str(one.partition))
-            add("position", one.position, of)
-            add("lag_offsets", one.lag_offsets, of)
-            add("lag_seconds", 0.0 if one.lag_offsets == 0 else one.lag_s, of)
-    return found
+        values += [
+            ("last_load_timestamp_seconds", _seconds(status.last_load_ms), ()),
+            ("commits", status.commits, ()),
+            ("rows", status.rows, ()),
+            ("files", status.files, ()),
+            ("bytes", status.size_bytes, ()),
+            ("orphan_files", len(status.orphans), ()),
+            ("writer_epoch", status.writer_epoch, ()),
+            ("overridden_problems", len(status.overridden), ()),
+            ("watermark_timestamp_seconds", _seconds(status.watermark_ms), ()),
+            ("late_rows", None if status.watermark_ms is None else status.late_rows, ()),
+        ]
+    for one in status.partitions if status else ():
+        of = (("partition", str(one.partition)),)
+        values += [
+            ("position", one.position, of),
+            ("lag_offsets", one.lag_offsets, of),
+            ("lag_seconds", 0.0 if one.lag_offsets == 0 else one.lag_s, of),
+        ]
+    return [
+        Sample(f"ottla_lake_{name}", value, (*base, *labels))
+        for name, value, labels in values
+        if value is not None
+    ]
+
+
+def _seconds(time_ms: int | None) -> float | None:
+    return None if time_ms is None else time_ms / 1000
 
 
 def prometheus_text(found: list[Sample]) -> str:

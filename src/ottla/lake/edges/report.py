@@ -1,4 +1,4 @@
-"""Renders a table's report as one HTML page: commits, delays, ledger, files. Pure.
+"""The report of a table as one HTML page: commits, age of rows, ledger, files.
 
 The page loads nothing and runs no script. It fits wide and narrow screens, in light and dark
 colours.
@@ -6,18 +6,89 @@ colours.
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
+import pyarrow.parquet as pq
+
+from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted, iso, size_words
-from ottla.lake.edges.commits import TERMS, Commit, terms_of
-from ottla.lake.edges.page import PAGE
-from ottla.lake.edges.status import TableStatus
+from ottla.lake.edges.metrics import replace_file
+from ottla.lake.edges.status import (
+    TERMS,
+    Commit,
+    TableStatus,
+    commits,
+    ledger_of_table,
+    now_ms,
+    status,
+    terms_of,
+)
 from ottla.lake.job.progress import brief
-from ottla.lake.model.manifest import DataFile
+from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.store.store import FileStore
+from ottla.lake.tables.opening import existing_table
 from ottla.ledger.partition import PartitionLedger
 
 # How many commits are shown: the newest ones.
-SHOWN = 100
+_SHOWN = 100
+# The most footers to read for the ages of rows: each is a request to an object store.
+_FOOTERS_MAX = 400
+_PAGE = """<!doctype html>
+<html lang=en><meta charset=utf-8>
+<meta name=viewport content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; --ink: #1c2430; --paper: #fff; --faint: #5d6878;
+  --grid: #e4e8ee; --card: #f5f7fa }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6eaf0; --paper: #12161c;
+  --faint: #a3adba; --grid: #2a313b; --card: #1a2029 }} }}
+body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 900px; margin: 2rem auto; padding: 0 1rem; -webkit-text-size-adjust: 100% }}
+h1 {{ font-size: 1.6rem; line-height: 1.25; margin-bottom: .3rem; overflow-wrap: anywhere }}
+h2 {{ font-size: 1.25rem; margin: 2.2rem 0 .4rem }} h2 + p {{ margin-top: 0 }}
+.faint {{ color: var(--faint) }} .made {{ color: var(--faint); margin-top: 0;
+  overflow-wrap: anywhere }}
+.numbers {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr));
+  gap: .6rem; padding: 0; margin: 1.2rem 0 }}
+.numbers div {{ background: var(--card); border-radius: .5rem; padding: .6rem .8rem }}
+.numbers dt {{ color: var(--faint); font-size: .85rem }}
+.numbers dd {{ margin: 0; font-size: 1.2rem; font-variant-numeric: tabular-nums }}
+table {{ border-collapse: collapse; width: 100% }}
+td, th {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--grid);
+  vertical-align: top }} th {{ color: var(--faint); font-weight: normal }}
+.number {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }}
+.when {{ white-space: nowrap }}
+div.wide {{ overflow-x: auto }}
+</style>
+<h1>{title}</h1><p class=made>{table}<br>Made {made}.</p>
+<dl class=numbers>{numbers}</dl>
+<h2>Commits</h2>
+<p class=faint>The age of rows is how old they were when they were committed, by their timestamps.
+</p>{older}{commits}
+<h2>What became of every offset</h2>
+<p class=faint>Each partition's offsets from the first load's start to its position.</p>{ledger}
+<h2>Sizes of the files that count</h2>{files}
+<h2>On record</h2>{record}
+<h2>Partitions</h2>{partitions}
+</html>
+"""
+
+
+def write_report(
+    path: str, target: str, bootstrap: str | None, store_options: Mapping[str, str] | None = None
+) -> None:
+    """Write the report of the table in `target` to `path`, with its lag if `bootstrap` is given.
+
+    Raises OttlaError.
+    """
+    found = status(target, bootstrap, store_options)
+    table = existing_table(target, store_options)
+    manifests = list(table.history())
+    delays = _delays(table.store, manifests)
+    page = report_page(found, commits(manifests), ledger_of_table(manifests), delays, now_ms())
+    replace_file(path, page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +105,21 @@ def report_page(
     commits: Sequence[Commit],
     ledgers: Mapping[int, PartitionLedger],
     delays: Sequence[Delay],
-    files: Sequence[DataFile],
-    now_ms: int,
+    made_ms: int,
 ) -> str:
-    """Return the page. `files` are the live ones, `delays` are those of the newest commits."""
-    shown = commits[-SHOWN:]
-    return PAGE.format(
+    """Return the page. `delays` are those of the newest commits."""
+    shown = commits[-_SHOWN:]
+    return _PAGE.format(
         title=html.escape(f"{status.topic or 'no topic yet'} in the lake"),
-        made=iso(now_ms)[:19].replace("T", " ") + " UTC",
+        made=iso(made_ms)[:19].replace("T", " ") + " UTC",
         table=html.escape(status.table),
         numbers=_numbers(status),
         commits=_commits(shown, delays),
-        older=f"<p class=faint>The newest {SHOWN} of {len(commits):,} commits.</p>"
-        if len(commits) > SHOWN
+        older=f"<p class=faint>The newest {_SHOWN} of {len(commits):,} commits.</p>"
+        if len(commits) > _SHOWN
         else "",
         ledger=_ledger(ledgers),
-        files=_files(files),
+        files=_files(status.live),
         record=_record(commits),
         partitions=_partitions(status),
     )
@@ -152,3 +222,39 @@ def _partitions(status: TableStatus) -> str:
 
 def _nothing(words: str) -> str:
     return f"<p class=faint>{words}</p>"
+
+
+def _delays(store: FileStore, manifests: Sequence[Manifest]) -> list[Delay]:
+    """Return the delays of the newest loads whose files exist, oldest load first."""
+    found: list[Delay] = []
+    left = _FOOTERS_MAX
+    for manifest in reversed(manifests[-_SHOWN:]):
+        left -= len(manifest.files)
+        if left < 0:
+            break
+        if manifest.kind != "load":
+            continue
+        times_ms: list[float] = []
+        for file in manifest.files:
+            # Files that compaction or expiry removed have no footer any more.
+            with suppress(OSError, OttlaError):
+                times_ms += _times_ms(store, file.path)
+        if times_ms:
+            newest_s = (manifest.created_ms - max(times_ms)) / 1000
+            oldest_s = (manifest.created_ms - min(times_ms)) / 1000
+            found.append(Delay(manifest.version, max(0.0, oldest_s), max(0.0, newest_s)))
+    return found[::-1]
+
+
+def _times_ms(store: FileStore, path: str) -> list[float]:
+    """Return the lowest and the highest timestamp of each row group that has any."""
+    with store.open(path) as file:
+        metadata = pq.read_metadata(file)
+    found: list[float] = []
+    for group in range(metadata.num_row_groups):
+        for number in range(metadata.num_columns):
+            column: Any = metadata.row_group(group).column(number)
+            statistics = column.statistics
+            if column.path_in_schema == "timestamp" and statistics and statistics.has_min_max:
+                found += [statistics.min.timestamp() * 1000, statistics.max.timestamp() * 1000]
+    return found

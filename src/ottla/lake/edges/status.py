@@ -1,14 +1,33 @@
-"""The status of a table: its commits, and the records that only the topic has. Pure."""
+"""The status of a table: its commits, its live files, and the records that only the topic has."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ottla.base.quantities import iso
-from ottla.lake.edges.commits import bytes_of_files
-from ottla.lake.edges.planned import lag_s
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.quantities import counted, iso
 from ottla.lake.model.live import live_after
-from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
+from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicDescription, connect
+from ottla.lake.source.held_back import held_back_in
+from ottla.lake.tables.data_files import files_present
+from ottla.lake.tables.opening import existing_table
+from ottla.ledger.partition import PartitionLedger
+from ottla.record.reader import batches
+
+TERMS = (
+    "loaded",
+    "control",
+    "aborted",
+    "compacted",
+    "deleted",
+    "unreadable",
+    "absent",
+    "dead_letters",
+    "keyless",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +68,7 @@ class TableStatus:
     watermark_ms: int | None = None
     late_rows: int = 0  # Rows that were loaded with event times before the watermark.
     held_back: tuple[str, ...] = ()  # Partitions held back by open transactions, a line for each.
-    # The live files, for numbers and plots.
+    # The live files, for metrics and the report.
     live: tuple[DataFile, ...] = field(default=(), repr=False)
 
     @property
@@ -74,41 +93,56 @@ class TableStatus:
 
     def answer(self) -> dict[str, Any]:
         """Return the whole status as JSON values."""
-        return {
-            "table": self.table,
-            "format": self.format,
-            "topic": self.topic,
-            "topic_id": self.topic_id,
-            "commits": self.commits,
-            "loads": self.loads,
-            "rows": self.rows,
-            "files": self.files,
-            "size_bytes": self.size_bytes,
+        found = asdict(replace(self, live=()))
+        del found["live"], found["last_load_ms"]
+        return found | {
             "last_load": None if self.last_load_ms is None else iso(self.last_load_ms),
+            "watermark": None if self.watermark_ms is None else iso(self.watermark_ms),
             "lag_offsets": self.lag_offsets,
             "lag_s": self.lag_s,
-            "writer_epoch": self.writer_epoch,
-            "overridden": list(self.overridden),
-            "orphans": list(self.orphans),
-            "watermark": None if self.watermark_ms is None else iso(self.watermark_ms),
-            "watermark_ms": self.watermark_ms,
-            "late_rows": self.late_rows,
-            "held_back": list(self.held_back),
             "partitions": self.rows_by_partition(),
         }
 
     def rows_by_partition(self) -> list[dict[str, Any]]:
         """Return a row for each partition."""
-        return [
-            {
-                "partition": one.partition,
-                "position": one.position,
-                "end": one.end,
-                "lag_offsets": one.lag_offsets,
-                "lag_s": one.lag_s,
+        return [{**asdict(one), "lag_offsets": one.lag_offsets} for one in self.partitions]
+
+
+def status(
+    target: str, bootstrap: str | None, store_options: Mapping[str, str] | None = None
+) -> TableStatus:
+    """Return the status of a table; compared with its topic if `bootstrap` is given."""
+    table = existing_table(target, store_options)
+    # Read before the manifests: if a load ends meanwhile, its files then have a manifest.
+    _, present = files_present(table.store)
+    manifests = list(table.history())
+    ends: dict[int, int] | None = None
+    first: dict[int, int] = {}
+    held: list[str] = []
+    if bootstrap is not None and manifests:
+        newest = manifests[-1]
+        with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
+            described = cluster.describe(newest.topic)
+            _require_same(newest, described)
+            ends = {p: bound.end for p, bound in described.bounds.items()}
+            behind = {
+                p: max(newest.positions.get(p, 0), bound.log_start)
+                for p, bound in described.bounds.items()
+                if newest.positions.get(p, 0) < bound.end
             }
-            for one in self.partitions
-        ]
+            first = first_times(cluster, newest.topic, behind)
+            held = held_back_in(cluster, bootstrap, described, ends)
+    found = table_status(table.store.url, table.format, manifests, present, ends, first, now_ms())
+    return replace(found, held_back=tuple(held))
+
+
+def _require_same(newest: Manifest, described: TopicDescription) -> None:
+    if newest.topic_id and described.topic_id and newest.topic_id != described.topic_id:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            f"topic {newest.topic} was deleted and created anew since the last load (its id was "
+            f"{newest.topic_id} and is {described.topic_id}); --offline shows the table alone",
+        )
 
 
 def table_status(
@@ -160,3 +194,127 @@ def table_status(
         watermark_ms=newest.events.watermark_ms if newest.events else None,
         late_rows=sum(sum(one.events.late.values()) for one in manifests if one.events),
     )
+
+
+def first_times(cluster: Cluster, topic: str, starts: Mapping[int, int]) -> dict[int, int]:
+    """Return the time of the first record at or after each start, if it can be read."""
+    found = {}
+    for partition, start in starts.items():
+        try:
+            first_ms = first_time_ms(cluster.peek(topic, partition, start), start)
+        except OttlaError as error:
+            # Damaged there, or deleted meanwhile: the load itself will report it.
+            if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
+                raise
+            continue
+        if first_ms is not None:
+            found[partition] = first_ms
+    return found
+
+
+def first_time_ms(buffer: bytes, offset: int) -> int | None:
+    """Return the time of the record at `offset`, from the header of its batch in `buffer`.
+
+    Inside a batch it is the batch's latest time. None if the buffer does not hold the batch, or the
+    batch has no time.
+    """
+    for _, header in batches(buffer):
+        if header.last_offset >= offset:
+            starts_here = header.base_offset >= offset and not header.is_log_append_time
+            found = header.base_timestamp if starts_here else header.max_timestamp
+            return found if found >= 0 else None
+    return None
+
+
+def lag_s(first_ms: int | None, now_ms: int) -> float | None:
+    """Return the age of a record; 0 if its clock is ahead."""
+    return None if first_ms is None else max(0, now_ms - first_ms) / 1000
+
+
+def now_ms() -> int:
+    """Return the time of the system's clock."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one commit did, with its remarks."""
+
+    version: int
+    kind: str
+    created_ms: int
+    rows: int
+    files: int
+    size_bytes: int
+    removed_files: int
+    total_rows: int
+    topic_id: str | None
+    writer_epoch: int
+    on_record: tuple[str, ...]
+
+    def row(self) -> dict[str, Any]:
+        """Return a row for a table of commits."""
+        return {**asdict(self), "time": iso(self.created_ms)}
+
+
+def commits(manifests: Iterable[Manifest]) -> list[Commit]:
+    """Return one summary for each manifest, in order."""
+    return [
+        Commit(
+            version=one.version,
+            kind=one.kind,
+            created_ms=one.created_ms,
+            rows=one.rows,
+            files=len(one.files),
+            size_bytes=bytes_of_files(one.files),
+            removed_files=len(one.removed),
+            total_rows=one.total_rows,
+            topic_id=one.topic_id,
+            writer_epoch=one.writer_epoch,
+            on_record=tuple(on_record(one)),
+        )
+        for one in manifests
+    ]
+
+
+def on_record(manifest: Manifest) -> list[str]:
+    """Return remarks on everything in a commit that is not plain loading."""
+    lines = [
+        f"{counted(count, 'offset')} of partition {partition} lost, which was accepted"
+        for partition, count in manifest.accepted_loss.items()
+    ]
+    lines += [f"overridden: {problem}" for problem in manifest.overridden]
+    unreadable = sum(one.end - one.start for one in manifest.skipped)
+    if unreadable:
+        lines.append(f"{counted(unreadable, 'offset')} left out as unreadable")
+    dead = sum(file.rows for file in manifest.dead_letters)
+    if dead:
+        lines.append(counted(dead, "dead letter"))
+    lines += [f"columns: {change.what}" for change in manifest.schema_changes]
+    if manifest.kind == "epoch":
+        lines.append(f"a writer started with epoch {manifest.writer_epoch}")
+    return lines
+
+
+def bytes_of_files(files: Iterable[DataFile]) -> int:
+    """Return how many bytes the files take."""
+    return sum(file.size_bytes for file in files)
+
+
+def terms_of(ledgers: Sequence[PartitionLedger]) -> dict[str, int]:
+    """Return how many offsets each term of the ledgers has, and `unexplained`."""
+    found = {term: sum(getattr(one, term) for one in ledgers) for term in TERMS}
+    return {**found, "unexplained": sum(abs(one.unexplained) for one in ledgers)}
+
+
+def ledger_of_table(manifests: Iterable[Manifest]) -> dict[int, PartitionLedger]:
+    """Return the ledger of all loads together, by partition."""
+    found: dict[int, PartitionLedger] = {}
+    for manifest in manifests:
+        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
+            at = ledger.partition
+            if at in found:
+                # A load that was built on a broken chain may leave a gap: unexplained offsets.
+                ledger = replace(found[at], end=ledger.start).followed_by(ledger)
+            found[at] = ledger
+    return dict(sorted(found.items()))

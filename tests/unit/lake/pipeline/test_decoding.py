@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.edges.pipeline_file import Pipeline, read
-from ottla.lake.edges.pipeline_state import look
+from ottla.lake.edges.planned_load import look
 from ottla.lake.write.settings import decode_of
 
 

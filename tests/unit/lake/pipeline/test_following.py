@@ -1,6 +1,6 @@
 """When a pipeline that follows writes its numbers and its report."""
 
-from ottla.lake.edges.pipeline_follow import NextWrite
+from ottla.lake.edges.pipeline import NextWrite
 
 
 def test_what_takes_long_is_due_less_often() -> None:

@@ -2,9 +2,8 @@
 
 import re
 
-from ottla.lake.edges.commits import Commit
 from ottla.lake.edges.report import Delay, report_page
-from ottla.lake.edges.status import PartitionStatus, TableStatus
+from ottla.lake.edges.status import Commit, PartitionStatus, TableStatus
 from ottla.ledger.partition import PartitionLedger
 
 STATUS = TableStatus(
@@ -27,7 +26,7 @@ LEDGERS = {0: PartitionLedger(0, 0, 1_700, loaded=1_500, deleted=200)}
 
 
 def page() -> str:
-    return report_page(STATUS, COMMITS, LEDGERS, [Delay(1, 30.0, 2.0)], (), 1_700_000_001_000)
+    return report_page(STATUS, COMMITS, LEDGERS, [Delay(1, 30.0, 2.0)], 1_700_000_001_000)
 
 
 def test_page_needs_nothing_from_elsewhere() -> None:
@@ -54,4 +53,4 @@ def test_tables_have_the_numbers() -> None:
 
 def test_empty_table_has_a_page() -> None:
     """A load that never counted leaves one."""
-    assert "No load yet." in report_page(TableStatus("/lake", "parquet"), [], {}, [], (), 1)
+    assert "No load yet." in report_page(TableStatus("/lake", "parquet"), [], {}, [], 1)

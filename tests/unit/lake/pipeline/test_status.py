@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ottla.lake.edges.commits import commits, ledger_of_table, on_record, terms_of
-from ottla.lake.edges.status import table_status
+from ottla.lake.edges.status import commits, ledger_of_table, on_record, table_status, terms_of
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger, Unreadable

@@ -2,13 +2,8 @@
 
 import pytest
 
-from ottla.lake.edges.planned import (
-    PlannedLoad,
-    first_time_ms,
-    lag_s,
-    planned_partitions,
-    task_count,
-)
+from ottla.lake.edges.planned_load import PlannedLoad, planned_partitions, task_count
+from ottla.lake.edges.status import first_time_ms, lag_s
 from ottla.lake.model.plan import Range, SizedRange
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 

@@ -3,8 +3,8 @@
     frame.writeStream.format("ottla").option("topic", "alerts").option("checkpointLocation", …)
 
 Tasks turn rows into record batches and send nothing. The driver sends what all tasks of an epoch
-made in one transaction (`committing`). So neither a task that is tried again nor two attempts at
-once can double a row, and readers see an epoch whole or not at all. See `options` for the options.
+made in one transaction (`sink_commit`). So neither a task that is tried again nor two attempts at
+once can double a row, and readers see an epoch whole or not at all. `sink_options` has the options.
 """
 
 import random
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyspark.sql.datasource
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -24,19 +25,27 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import PreparedBatch
-from ottla.client.ranges import RangeClient
-from ottla.lake.edges.marks import SERIES_OF_QUERY
-from ottla.lake.edges.sink_commit import OnStep, Series, commit_portion
+from ottla.client.ranges.ranges import RangeClient
+from ottla.lake.edges.sink_batches import (
+    Parcel,
+    Preparer,
+    Staging,
+    remove,
+    remove_epochs,
+    unpacked,
+)
+from ottla.lake.edges.sink_commit import SERIES_OF_QUERY, OnStep, Series, commit_portion
 from ottla.lake.edges.sink_options import SinkOptions
-from ottla.lake.edges.sink_schema import Preparer
-from ottla.lake.edges.staging import Parcel, Staging, remove, remove_epochs, unpacked
 from ottla.lake.rows.publish_row import require_columns, rows
 
 # Properties that Spark sets for the tasks of a streaming query.
 _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
 _ROWS_AT_ONCE = 10_000
+# From 4.1 on, Spark gives stream writers Arrow batches instead of rows.
+_StreamWriter: Any = getattr(
+    pyspark.sql.datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter
+)
 
 
 @dataclass
@@ -66,7 +75,7 @@ class _Tasks:
         epoch = context.getLocalProperty(_EPOCH) or "0"
         attempt = f"{epoch}-{context.partitionId()}-{uuid.uuid4().hex[:12]}"
         options = self._options
-        staging = Staging(options.staging, _folder(query), attempt, options.inline_bytes)
+        staging = Staging(options.staging, f"{query or 'batch'}/", attempt, options.inline_bytes)
         self._on_step("task began")
         try:
             with closing(
@@ -102,11 +111,12 @@ class _Tasks:
         )
 
 
-class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
-    """Writes a stream: each epoch is one transaction. Spark 4.0 gives tasks rows one by one."""
+class OttlaStreamWriter(_Tasks, _StreamWriter):  # type: ignore[misc]
+    """Writes a stream: each epoch is one transaction."""
 
     def write(self, iterator: Iterator[Any]) -> Made:
-        return self.write_batches(as_arrow(iterator, self._names))
+        gives_rows = _StreamWriter is DataSourceStreamWriter
+        return self.write_batches(as_arrow(iterator, self._names) if gives_rows else iterator)
 
     def commit(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: N803  # Spark's.
         made = _all_of(messages)
@@ -132,7 +142,7 @@ class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
 
 
 def as_arrow(iterator: Iterable[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
-    """Yield Spark's rows as Arrow batches."""
+    """Yield the rows of Spark 4.0 as Arrow batches."""
     found: list[Any] = []
     for row in iterator:
         found.append(row)
@@ -174,27 +184,6 @@ class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: Sequence[Made | None]) -> None:
         _remove_parcels(messages)
-
-
-def batch_writer(
-    options: SinkOptions,
-    schema: StructType,
-    *,
-    overwrite: bool,
-    on_step: OnStep = lambda _step: None,
-) -> DataSourceArrowWriter:
-    """Return the writer of a batch. Raises OttlaError if it should overwrite."""
-    if overwrite:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            'a topic cannot be overwritten; use .mode("append"), or delete its records first '
-            "(`ottla topic trim`)",
-        )
-    return OttlaWriter(options, schema, on_step)
-
-
-def _folder(query: str) -> str:
-    return f"{query or 'batch'}/"
 
 
 def _all_of(messages: Sequence[Made | None]) -> list[Made]:
