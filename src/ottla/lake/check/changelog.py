@@ -1,41 +1,73 @@
-"""Proves a changelog table for `verify`, with the topic as far as the topic reaches back."""
+"""Checks a changelog table, against its topic as far as the topic reaches back.
 
+The topic is replayed into files of changes, and compared one bucket at a time: memory holds the
+changes of one task and the rows of one bucket. The files of changes lie in a temporary folder of
+this machine, or, where tasks of Spark read and compare, among the table's own files of work.
+"""
+
+import secrets
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.check.buckets import BucketTask, ReplayedBucket
 from ottla.lake.check.damaged_files import DamagedFiles
-from ottla.lake.check.differences import Differences
-from ottla.lake.check.file_findings import FileFindings, checked_rows
-from ottla.lake.check.findings import CheckFindings, is_among
-from ottla.lake.check.log_bounds import LogBounds
-from ottla.lake.check.replay import ChangelogFiles, ReplayedTopic, Replaying, bucket_tasks
-from ottla.lake.job.task import explained_ledgers
+from ottla.lake.check.differences import Differences, named
+from ottla.lake.check.files import FileFindings, checked_rows
+from ottla.lake.check.ranges import spoilt_lines
+from ottla.lake.check.report import CheckFindings, is_among
+from ottla.lake.check.table_state import ComparedTopic, TableAsRead
+from ottla.lake.job.reduce_task import Reduced, ReduceTask
+from ottla.lake.job.result import explained_ledgers
+from ottla.lake.job.spilled import FOLDER as WORK_FOLDER
+from ottla.lake.job.spilled import path_stem, remove_work
 from ottla.lake.job.workers import Workers
 from ottla.lake.model.layout import DEAD
 from ottla.lake.model.live import hidden_after
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
-from ottla.lake.model.plan import Range
-from ottla.lake.model.row_hash import MODULUS, keyed_hash
-from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import Cluster, TopicDescription
-from ottla.lake.source.ledgers import account_of, may_be_compacted, skipped_lines
+from ottla.lake.model.plan import Range, ranges
+from ottla.lake.model.row_hash import MODULUS, ROW_KEY_BYTES, keyed_hash
+from ottla.lake.rows.changelog_columns import columns_from, operations_only
+from ottla.lake.source.cluster import Cluster
+from ottla.lake.source.ledgers import account_of, may_be_compacted
+from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.table import LakeTable
-from ottla.ledger.partition import PartitionLedger
+
+_OFFSETS_AT_ONCE = 2_000_000
+
+
+def check_changelog(
+    read: TableAsRead, cluster: Cluster | None, topic: ComparedTopic | None, run: Workers
+) -> list[CheckFindings]:
+    """Check a changelog table, and compare it with its topic if that is given."""
+    whole = CheckFindings()  # Findings that belong to no bucket.
+    letters = _read_letters(read, whole)
+    visible, hidden = _files_by_bucket(read, whole)
+    if cluster is None or topic is None:
+        return [whole, *run(_bucket_tasks(read, visible, hidden, None))]
+    load_id = uuid.uuid4().hex
+    with _place_of_work(read, run, load_id) as store:
+        replay = _replay(read, letters, topic, run, store, load_id, whole.of_topic)
+        found = [whole, *run(_bucket_tasks(read, visible, hidden, replay))]
+    if replay is not None:
+        _Comparison(cluster, topic, read.manifests, replay).add_to(whole, letters, found)
+    return found
 
 
 @dataclass(slots=True)
-class LettersFound:
-    """The dead letters of a table, and the problems of their files."""
+class _Letters:
+    """The dead letters of a table. They are not applied as changes."""
 
-    rows: int = 0
+    # By partition.
     offsets: dict[int, list[int]] = field(default_factory=dict)
     batches: list[pa.RecordBatch] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
     def hash_of(self, met: Mapping[int, Collection[int]], key: bytes) -> int:
         """Return the hash under `key` of the dead letters at the given offsets by partition."""
@@ -48,110 +80,38 @@ class LettersFound:
         return total % MODULUS
 
 
-def _read_letters(store: FileStore, manifests: Sequence[Manifest]) -> LettersFound:
+def _read_letters(read: TableAsRead, found: CheckFindings) -> _Letters:
     """Read the files of dead letters, which are few, and compare them with their manifests."""
-    found = LettersFound()
-    for manifest in manifests:
-        for file in manifest.dead_letters:
-            _read_file(store, file, found)
-    return found
+    letters, store = _Letters(), read.table.store
+    for file in (file for manifest in read.manifests for file in manifest.dead_letters):
+        in_file = FileFindings()
+        place = f"dead letters of partition {file.partition}"
+        with DamagedFiles(store) as damaged:
+            for batch in checked_rows(store, file, DEAD, damaged, in_file, place=place):
+                offsets = batch.column("offset").to_pylist()
+                letters.offsets.setdefault(file.partition, []).extend(offsets)
+                letters.batches.append(batch)
+        found.dead_letters += in_file.rows
+        found.of_dead_letters += in_file.problems
+    return letters
 
 
-def _read_file(store: FileStore, file: DataFile, found: LettersFound) -> None:
-    in_file = FileFindings()
-    place = f"dead letters of partition {file.partition}"
-    with DamagedFiles(store) as damaged:
-        for batch in checked_rows(store, file, DEAD, damaged, in_file, place=place):
-            offsets = batch.column("offset").to_pylist()
-            found.offsets.setdefault(file.partition, []).extend(offsets)
-            found.batches.append(batch)
-    found.rows += in_file.rows
-    found.problems += in_file.problems
+_ByBucket = Mapping[int, Sequence[DataFile]]
 
 
-def check_changelog(
-    table: LakeTable,
-    manifests: Sequence[Manifest],
-    live: Sequence[DataFile],
-    cluster: Cluster | None,
-    described: TopicDescription | None,
-    bootstrap: Bootstrap | None,
-    run: Workers,
-    bounds: LogBounds,
-) -> tuple[list[CheckFindings], list[PartitionLedger]]:
-    """Check the table of these manifests, against the topic if a cluster is given.
-
-    Returns the findings, and the ledgers of the replayed ranges.
-    """
-    whole = CheckFindings()  # Findings that belong to no bucket.
-    letters = _read_letters(table.store, manifests)
-    whole.dead_letters += letters.rows
-    whole.of_dead_letters += letters.problems
-    files = replace(
-        _files(table, manifests, live, whole.of_files), bounds=bounds, left_out=letters.offsets
-    )
-    if cluster is None or described is None or bootstrap is None:
-        return [whole, *run(bucket_tasks(files, None))], []
-    begins, starts, ends = _reach(manifests, described)
-    has_gaps = described.compacted or described.has_ledger
-    with Replaying(files, bootstrap, has_gaps, run) as replaying:
-        replay = _replay(replaying, begins, starts, ends, whole.of_topic)
-        found = [whole, *run(bucket_tasks(files, replay))]
-    if replay is None:
-        return found, []
-    whole.of_topic += _unlike_loads(replay, manifests, described, bootstrap)
-    whole.of_topic += _unlike_letters(replay, letters, cluster, described, starts, ends)
-    for partition, differences in sorted(_by_partition(found).items()):
-        extra = _unexplained(cluster, described, partition, ends, differences)
-        whole.compared += differences.compared
-        whole.only_in_lake += differences.below_start + len(differences.extra) - len(extra)
-        differences.extra = extra
-        whole.of_topic += differences.of_changes(f"{described.topic}-{partition}")
-    return found, [part.ledger for part in replay.parts]
-
-
-def _by_partition(found: Sequence[CheckFindings]) -> dict[int, Differences]:
-    sums: dict[int, Differences] = {}
-    for one in found:
-        for partition, differences in one.differences.items():
-            sums.setdefault(partition, Differences()).add(differences)
-    return sums
-
-
-def _files(
-    table: LakeTable,
-    manifests: Sequence[Manifest],
-    live: Sequence[DataFile],
-    problems: list[str],
-) -> ChangelogFiles:
-    newest = manifests[-1]
-    assert newest.changelog is not None
+def _files_by_bucket(read: TableAsRead, found: CheckFindings) -> tuple[_ByBucket, _ByBucket]:
+    """Return the live files with the values that a reader sees, and those with hidden rows."""
     hidden: dict[str, DataFile] = {}
-    for manifest in manifests:
-        problems += [
+    for manifest in read.manifests:
+        found.of_files += [
             f"the manifest of commit {manifest.version}: {problem}"
             for problem in hidden_after(hidden, manifest)
         ]
-    visible_by, hidden_by = _by_bucket(live), _by_bucket(hidden.values())
+    visible_by, hidden_by = _by_bucket(read.live), _by_bucket(hidden.values())
     for files in (*visible_by.values(), *hidden_by.values()):
         if sum(not file.closed for file in files) > 1:
-            problems.append(f"bucket {files[0].partition} has two files")
-    schemas = {
-        file.path: manifest.table_schema
-        for manifest in manifests
-        for file in (*manifest.files, *manifest.hidden)
-        if manifest.table_schema is not None
-    }
-    return ChangelogFiles(
-        table.store,
-        table.running,
-        newest.topic,
-        newest.changelog,
-        visible_by,
-        hidden_by,
-        newest.table_schema,
-        schemas,
-    )
+            found.of_files.append(f"bucket {files[0].partition} has two files")
+    return visible_by, hidden_by
 
 
 def _by_bucket(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
@@ -161,31 +121,150 @@ def _by_bucket(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
     return found
 
 
-def _reach(
-    manifests: Sequence[Manifest], described: TopicDescription
-) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-    """Return where the table began to read, and the range of each partition to replay."""
-    ends = dict(manifests[-1].positions)
-    begins: dict[int, int] = {}
-    starts: dict[int, int] = {}
-    for manifest in manifests:
-        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
-            begins.setdefault(ledger.partition, ledger.start)
-    for partition, end in ends.items():
-        log_start = described.bounds[partition].log_start
-        starts[partition] = min(end, max(begins.get(partition, 0), log_start))
-    return begins, starts, ends
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """Changes of the topic, by bucket, in files of changes."""
+
+    store: FileStore
+    parts: Sequence[Reduced]
+    # By partition: the offset at which the table began to read, and the range that was replayed.
+    # A start above the begin means that the log no longer reaches back so far.
+    begins: Mapping[int, int]
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+    # The key under which dead letters were hashed.
+    key: bytes = field(repr=False)
+
+    def whole(self) -> set[int]:
+        """Return the partitions whose records were all replayed, from the table's start on."""
+        ledgers = [part.read.ledger for part in self.parts]
+        gone = {
+            one.partition
+            for one in ledgers
+            if one.loaded + one.keyless + one.dead_letters + one.control + one.aborted
+            < one.end - one.start
+        }
+        return {p for p, start in self.starts.items() if start == self.begins.get(p)} - gone
+
+
+def _bucket_tasks(
+    read: TableAsRead, visible: _ByBucket, hidden: _ByBucket, replay: _Replay | None
+) -> list[BucketTask]:
+    """Return a task for each bucket. It compares the rows with `replay`, if given."""
+    newest = read.manifests[-1]
+    assert newest.changelog is not None
+    columns = columns_from(newest.table_schema)
+    schemas = {
+        file.path: manifest.table_schema
+        for manifest in read.manifests
+        for file in (*manifest.files, *manifest.hidden)
+        if manifest.table_schema is not None
+    }
+    whole = tuple(replay.whole()) if replay else ()
+    pieces: dict[int, dict[str, list[int]]] = {}
+    for part in replay.parts if replay else ():
+        for piece in part.pieces:
+            pieces.setdefault(piece.bucket, {}).setdefault(part.path, []).append(piece.number)
+    tasks = []
+    for bucket in range(newest.changelog.buckets):
+        shown, unseen = visible.get(bucket, ()), hidden.get(bucket, ())
+        paths = [file.path for file in (*shown, *unseen)]
+        replayed = None
+        if replay is not None:
+            of_bucket = pieces.get(bucket, {}).items()
+            replayed = ReplayedBucket(
+                replay.store,
+                tuple((path, tuple(numbers)) for path, numbers in of_bucket),
+                replay.starts,
+                whole,
+                operations_only(columns).schema,
+            )
+        tasks.append(
+            BucketTask(
+                bucket=bucket,
+                store=read.table.store,
+                topic=newest.topic,
+                changelog=newest.changelog,
+                visible=shown,
+                hidden=unseen,
+                schemas={path: schemas[path] for path in paths if path in schemas},
+                operation=columns.operation,
+                bounds=read.bounds.of(paths),
+                replayed=replayed,
+            )
+        )
+    return tasks
+
+
+@contextmanager
+def _place_of_work(read: TableAsRead, run: Workers, load_id: str) -> Iterator[FileStore]:
+    """Give a store for files of changes, which are removed when the context is left."""
+    if run.are_here:
+        with TemporaryDirectory(prefix="ottla-verify-") as folder:
+            Path(folder, WORK_FOLDER).mkdir(parents=True)
+            yield LocalStore(Path(folder))
+        return
+    store, running = read.table.store, read.table.running
+    try:
+        with running.mark(load_id):
+            yield store
+    finally:
+        remove_work(store, running, load_id)
 
 
 def _replay(
-    replaying: Replaying,
-    begins: dict[int, int],
-    starts: dict[int, int],
-    ends: dict[int, int],
+    read: TableAsRead,
+    letters: _Letters,
+    topic: ComparedTopic,
+    run: Workers,
+    store: FileStore,
+    load_id: str,
     problems: list[str],
-) -> ReplayedTopic | None:
+) -> _Replay | None:
+    """Read each partition again, from its start to the table's position.
+
+    Returns None, and adds a problem, if the topic cannot be read. Raises OttlaError.
+    """
+    newest = read.manifests[-1]
+    assert newest.changelog is not None
+    ends = dict(newest.positions)
+    begins: dict[int, int] = {}
+    for manifest in read.manifests:
+        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
+            begins.setdefault(ledger.partition, ledger.start)
+    starts = {
+        partition: min(
+            end, max(begins.get(partition, 0), topic.described.bounds[partition].log_start)
+        )
+        for partition, end in ends.items()
+    }
+    # Drawn now, so that no rows of the table can have been made to fit it.
+    key = secrets.token_bytes(ROW_KEY_BYTES)
+    tasks = [
+        ReduceTask(
+            wanted=wanted,
+            size_bytes=wanted.end - wanted.start,
+            bootstrap=topic.bootstrap,
+            compacted=topic.has_holes,
+            store=store,
+            path=path_stem(load_id, wanted.partition, wanted.start),
+            changelog=newest.changelog,
+            on_null_key="skip",
+            skip_unreadable=True,
+            null_bad_timestamps=True,
+            columns=operations_only(columns_from(newest.table_schema)),
+            left_out_key=key,
+            left_out=tuple(
+                offset
+                for offset in letters.offsets.get(wanted.partition, ())
+                if wanted.start <= offset < wanted.end
+            ),
+            is_replay=True,
+        )
+        for wanted in ranges(newest.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE, tasks_min=1)
+    ]
     try:
-        return replaying.replay(begins, starts, ends)
+        return _Replay(store, run(tasks), begins, starts, ends, key)
     except OttlaError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise
@@ -193,65 +272,72 @@ def _replay(
         return None
 
 
-def _unlike_loads(
-    replay: ReplayedTopic,
-    manifests: Sequence[Manifest],
-    described: TopicDescription,
-    bootstrap: Bootstrap,
-) -> list[str]:
-    """Return what the replay found otherwise than the loads: unexplained or unreadable offsets."""
-    problems = [
-        f"{described.topic}-{ledger.partition} of the topic does not add up: {ledger}"
-        for ledger in explained_ledgers(replay.parts, described, bootstrap)
-        if not ledger.balances
-    ]
-    known = [one for manifest in manifests for one in manifest.skipped]
-    spoilt = [one for part in replay.parts for one in part.skipped if not is_among(one, known)]
-    lines = skipped_lines(described.topic, spoilt)
-    return problems + [
-        f"{line}: they could be read when they were loaded, and nothing can be compared there"
-        for line in lines
-    ]
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Compares the table with the replayed topic as a whole, after its buckets."""
 
+    cluster: Cluster
+    topic: ComparedTopic
+    manifests: Sequence[Manifest]
+    replay: _Replay
 
-def _unlike_letters(
-    replay: ReplayedTopic,
-    letters: LettersFound,
-    cluster: Cluster,
-    described: TopicDescription,
-    starts: Mapping[int, int],
-    ends: dict[int, int],
-) -> Iterator[str]:
-    """Yield how dead letters differ from the topic's records; compaction may have removed some."""
-    met: dict[int, list[int]] = {}
-    for part in replay.parts:
-        met.setdefault(part.ledger.partition, []).extend(part.left_out)
-    if sum(part.left_out_hash for part in replay.parts) % MODULUS != letters.hash_of(
-        met, replay.key
-    ):
-        yield f"the dead letters differ from the records of {described.topic}"
-    for partition, offsets in sorted(letters.offsets.items()):
-        wanted = {one for one in offsets if one >= starts.get(partition, 0)}
-        differences = Differences(extra=sorted(wanted.difference(met.get(partition, ()))))
-        extra = _unexplained(cluster, described, partition, ends, differences)
-        if extra:
-            yield (
-                f"{described.topic}-{partition}: dead letters that are no records of the topic: "
-                f"{', '.join(map(str, extra[:10]))}"
-            )
+    def add_to(
+        self, whole: CheckFindings, letters: _Letters, found: Sequence[CheckFindings]
+    ) -> None:
+        """Add what differs to `whole`, and sum up the buckets' differences by partition."""
+        whole.ledgers += [part.read.ledger for part in self.replay.parts]
+        whole.of_topic += self._unlike_loads()
+        whole.of_topic += self._unlike_letters(letters)
+        sums: dict[int, Differences] = {}
+        for one in found:
+            for partition, differences in one.differences.items():
+                sums.setdefault(partition, Differences()).add(differences)
+        for partition, differences in sorted(sums.items()):
+            extra = self._unexplained(partition, differences.extra)
+            whole.compared += differences.compared
+            whole.only_in_lake += differences.below_start + len(differences.extra) - len(extra)
+            differences.extra = extra
+            whole.of_topic += differences.of_changes(self._place(partition))
 
+    def _place(self, partition: int) -> str:
+        return f"{self.topic.described.topic}-{partition}"
 
-def _unexplained(
-    cluster: Cluster,
-    described: TopicDescription,
-    partition: int,
-    ends: dict[int, int],
-    differences: Differences,
-) -> list[int]:
-    """Return the rows that are not records of the topic and that compaction does not explain."""
-    if not differences.extra:
-        return []
-    wanted = Range(described.topic, partition, 0, ends[partition])
-    account = account_of(cluster, wanted) if described.has_ledger else None
-    is_explained = may_be_compacted(cluster, described, partition, account, len(differences.extra))
-    return [] if is_explained else differences.extra
+    def _unlike_loads(self) -> list[str]:
+        """Return offsets that are unexplained, or that the loads could read and that are not."""
+        described = self.topic.described
+        parts = [part.read for part in self.replay.parts]
+        problems = [
+            f"{self._place(ledger.partition)} of the topic does not add up: {ledger}"
+            for ledger in explained_ledgers(parts, described, self.topic.bootstrap)
+            if not ledger.balances
+        ]
+        known = [one for manifest in self.manifests for one in manifest.skipped]
+        spoilt = [one for part in parts for one in part.skipped if not is_among(one, known)]
+        return problems + spoilt_lines(described.topic, spoilt)
+
+    def _unlike_letters(self, letters: _Letters) -> Iterator[str]:
+        """Yield how dead letters differ from the topic's records, apart from compacted ones."""
+        replay, met = self.replay, dict[int, list[int]]()
+        for part in replay.parts:
+            met.setdefault(part.read.ledger.partition, []).extend(part.left_out)
+        replayed_hash = sum(part.left_out_hash for part in replay.parts) % MODULUS
+        if replayed_hash != letters.hash_of(met, replay.key):
+            yield f"the dead letters differ from the records of {self.topic.described.topic}"
+        for partition, offsets in sorted(letters.offsets.items()):
+            wanted = {one for one in offsets if one >= replay.starts.get(partition, 0)}
+            extra = self._unexplained(partition, sorted(wanted.difference(met.get(partition, ()))))
+            if extra:
+                yield (
+                    f"{self._place(partition)}: dead letters that are no records of the topic: "
+                    f"{named(extra)}"
+                )
+
+    def _unexplained(self, partition: int, extra: list[int]) -> list[int]:
+        """Return the rows that are no records of the topic and that compaction does not explain."""
+        if not extra:
+            return []
+        described = self.topic.described
+        wanted = Range(described.topic, partition, 0, self.replay.ends[partition])
+        account = account_of(self.cluster, wanted) if described.has_ledger else None
+        is_explained = may_be_compacted(self.cluster, described, partition, account, len(extra))
+        return [] if is_explained else extra

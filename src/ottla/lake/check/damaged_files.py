@@ -1,22 +1,30 @@
-"""Reads the rows of files with damaged bytes in another process, once each.
+"""Reads files with damaged bytes in another process.
 
-The remaining rows show which offsets are damaged. If Arrow crashes on the bytes, the report says
-so.
+Arrow may crash on damaged bytes: a flipped bit in a Parquet file can end the process, where no
+exception can be caught. The remaining rows show which offsets are damaged, and a crash is reported.
 """
 
-from collections.abc import Iterator
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from ottla.lake.check.apart import CallFailed, run_apart
 from ottla.lake.model.layout import RAW, FileLayout
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.file_check import FileUnreadable, file_batches
+
+_Result = TypeVar("_Result")
+# The time limit of a call, generous enough for a busy machine.
+_TIMEOUT_SECONDS = 600
 
 
 class DamagedFiles:
@@ -79,3 +87,55 @@ def _copy_rows(store: FileStore, path: str, layout: FileLayout, copy: Path) -> s
     except FileUnreadable as error:
         return str(error)
     return None
+
+
+class CallFailed(Exception):
+    """Raised if the call raised, did not end in time, or ended its process."""
+
+
+def run_apart(call: Callable[[], _Result]) -> _Result:
+    """Return the result of `call` in another Python process. Both must be picklable.
+
+    Raises CallFailed.
+    """
+    with TemporaryDirectory(prefix="ottla-apart-") as folder:
+        answer = Path(folder) / "answer"
+        # The modules of this process may be on a path that only this process has.
+        paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "ottla.lake.check.damaged_files", str(answer)],
+                input=pickle.dumps(call),
+                env={**os.environ, **paths},
+                capture_output=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CallFailed(f"it takes more than {_TIMEOUT_SECONDS} seconds") from None
+        if done.returncode != 0 or not answer.exists():
+            raise CallFailed(f"the process that reads it {_end(done.returncode)}")
+        result, problem = pickle.loads(answer.read_bytes())
+    if problem is not None:
+        raise CallFailed(problem)
+    return result  # type: ignore[no-any-return]  # Of the call's type, which pickle does not say.
+
+
+def _end(code: int) -> str:
+    if code >= 0:
+        return f"ended with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _answer(call: Callable[[], Any]) -> tuple[Any, str | None]:
+    try:
+        return call(), None
+    except BaseException as error:  # noqa: BLE001  # A panic of Rust is no Exception.
+        return None, f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_bytes(pickle.dumps(_answer(pickle.loads(sys.stdin.buffer.read()))))

@@ -1,6 +1,6 @@
 """Finds where the rows of a topic and of a table differ, offset by offset."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -70,10 +70,10 @@ def compared(topic: RowHashes, lake: RowHashes) -> Differences:
     )
 
 
-def named(offsets: list[int]) -> str:
-    """Return the first of `offsets` as text, and how many more there are."""
-    more = f" and {len(offsets) - _NAMED_MAX} more" if len(offsets) > _NAMED_MAX else ""
-    return ", ".join(map(str, offsets[:_NAMED_MAX])) + more
+def named(places: Sequence[object]) -> str:
+    """Return the first of `places` as text, and how many more there are."""
+    more = f" and {len(places) - _NAMED_MAX} more" if len(places) > _NAMED_MAX else ""
+    return ", ".join(map(str, places[:_NAMED_MAX])) + more
 
 
 def sum_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ottla.lake.check.apart import CallFailed, run_apart
+from ottla.lake.check.damaged_files import CallFailed, run_apart
 from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.layout import RAW, FileLayout
 from ottla.lake.model.manifest import DataFile

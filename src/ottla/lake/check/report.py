@@ -1,9 +1,33 @@
-"""The report of a table's verification."""
+"""The findings of a verification's tasks, and the report that they make."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ottla.lake.check.differences import Differences
 from ottla.lake.model.row_hash import hash_text
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
+
+
+@dataclass(slots=True)
+class CheckFindings:
+    """The findings of one task. Problems are in four lists, in the order of the report."""
+
+    rows: int = 0
+    hash: int = 0
+    dead_letters: int = 0
+    compared: int = 0
+    only_in_lake: int = 0
+    # Ledgers of the records that the topic still holds of what was loaded.
+    ledgers: list[PartitionLedger] = field(default_factory=list)
+    # Files that other programs replaced by files with the same rows.
+    replaced: list[str] = field(default_factory=list)
+    of_dead_letters: list[str] = field(default_factory=list)
+    of_files: list[str] = field(default_factory=list)
+    of_topic: list[str] = field(default_factory=list)
+    of_typed: list[str] = field(default_factory=list)
+    # By partition; used for a bucket of a changelog, which has rows of all partitions.
+    differences: dict[int, Differences] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -49,3 +73,63 @@ class Verification:
     def is_empty(self) -> bool:
         """Return whether no commit of the table is known."""
         return not self.loads and not self.other_commits
+
+    def add(self, findings: Sequence[CheckFindings]) -> None:
+        """Add the tasks' findings, and compare their ledgers with those of the loads."""
+        for found in findings:
+            self.rows += found.rows
+            self.dead_letters += found.dead_letters
+            self.compared += found.compared
+            self.only_in_lake += found.only_in_lake
+            self.replaced += found.replaced
+        self.hash = hash_text(sum(found.hash for found in findings))
+        self.problems += [line for found in findings for line in found.of_dead_letters]
+        self.problems += [line for found in findings for line in found.of_files]
+        self.problems += [line for found in findings for line in found.of_topic]
+        self.problems += [line for found in findings for line in found.of_typed]
+        held = [ledger for found in findings for ledger in found.ledgers]
+        self.problems += _more_than_counted(self.topic, self.ledgers, held)
+
+
+def _more_than_counted(
+    topic: str, counted: Mapping[int, PartitionLedger], held: Iterable[PartitionLedger]
+) -> Iterator[str]:
+    """Yield the terms of which the topic now holds more than its loads have counted.
+
+    Compaction and retention only remove records, so this contradicts the ledgers of the loads,
+    `counted`. `held` are ledgers of the ranges that were read again. Records that could not be read
+    then may be readable now.
+    """
+    sums: dict[int, Counter[str]] = {}
+    for ledger in held:
+        sums.setdefault(ledger.partition, Counter()).update(_terms(ledger))
+    for partition, terms in sorted(sums.items()):
+        of_loads = counted.get(partition)
+        if of_loads is None or not of_loads.balances:
+            continue  # This is reported as a problem of its own.
+        for term, count in terms.items():
+            before = _terms(of_loads)[term]
+            if count > before + of_loads.unreadable:
+                yield (
+                    f"{topic}-{partition}: the topic has {count} {term} between the "
+                    f"offsets {of_loads.start} and {of_loads.end}, and the ledgers of the loads "
+                    f"count {before}"
+                )
+
+
+def _terms(ledger: PartitionLedger) -> dict[str, int]:
+    return {
+        "control records": ledger.control,
+        "records of aborted transactions": ledger.aborted,
+        "records without a key": ledger.keyless,
+    }
+
+
+def is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
+    """Return whether all offsets of `one` are in `known`, where no offset occurs twice."""
+    before = sum(
+        max(0, min(one.end, other.end) - max(one.start, other.start))
+        for other in known
+        if other.partition == one.partition
+    )
+    return before == one.end - one.start

@@ -8,15 +8,34 @@ read again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ottla.lake.check.chain import find_strays, read_chain
+from ottla.lake.check.files import LogBounds, exists
 from ottla.lake.check.report import Verification
-from ottla.lake.model.live import versions_without_files
-from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.model.chain import TableStanding
+from ottla.lake.model.live import left_out, letters_after, live_after, versions_without_files
+from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
+from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.cluster import TopicDescription
 from ottla.lake.tables.data_files import files_present
+from ottla.lake.tables.formats import CHECKPOINTS
+from ottla.lake.tables.markers import TableCheckpoints
 from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.sound_chain import overridden_by, without_overridden
 from ottla.lake.tables.table import Agreement, LakeTable
 
 _TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTopic:
+    """The topic that a table is compared with. Can be pickled."""
+
+    bootstrap: Bootstrap
+    described: TopicDescription
+
+    @property
+    def has_holes(self) -> bool:
+        """Return whether offsets may lack records: compaction or a ledger explains them."""
+        return self.described.compacted or self.described.has_ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +48,18 @@ class TableAsRead:
     live: list[DataFile]
     agreement: Agreement
 
+    @property
+    def bounds(self) -> LogBounds:
+        """Return the bounds of columns that the format's log has."""
+        return LogBounds(self.table.format.capitalize(), self.agreement.bounds)
+
     def has_lost_files(self) -> bool:
         """Return whether files that were live here were since removed by commits and deleted."""
         newest = self.manifests[-1].version if self.manifests else 0
         # A damaged chain is read too: its problems are in the report.
         later = (link.manifest for link in self.table.links())
         return any(
-            not _exists(self.table, file)
+            not exists(self.table.store, file.path)
             for manifest in later
             if manifest is not None and manifest.version > newest
             for file in (
@@ -65,21 +89,82 @@ def _read_once(table: LakeTable) -> TableAsRead:
     report = Verification("")
     # Read before the manifests: if a load ends meanwhile, its files then have a manifest.
     present = files_present(table.store)
-    chain, live = read_chain(table, report)
+    chain, live = _read_chain(table, report)
     agreement = table.audit(chain)
     report.problems += agreement.problems
     report.remarks += agreement.remarks
     manifests = [manifest for manifest, _ in chain]
-    find_strays(table, present, manifests, agreement, report)
+    _find_strays(table, present, manifests, agreement, report)
     report.expired = versions_without_files(
         manifests, {path for paths in present for path in paths}
     )
     return TableAsRead(table, report, manifests, live, agreement)
 
 
-def _exists(table: LakeTable, file: DataFile) -> bool:
-    try:
-        table.store.size(file.path)
-    except FileNotFoundError:
-        return False
-    return True
+def _read_chain(
+    table: LakeTable, report: Verification
+) -> tuple[list[tuple[Manifest, str | None]], list[DataFile]]:
+    """Return the readable manifests with digests, and the live files after the last one.
+
+    Reports problems of the chain.
+    """
+    chain: list[tuple[Manifest, str | None]] = []
+    live: dict[str, DataFile] = {}
+    letters: dict[str, DataFile] = {}
+    standings: dict[int, TableStanding] = {}
+    for link in without_overridden(table.links()):
+        report.problems += link.problems
+        if link.manifest is None:
+            continue
+        standings[link.after.version] = link.after
+        chain.append((link.manifest, link.after.digest))
+        report.problems += [
+            f"the manifest {link.name}: {problem}"
+            for problem in (
+                *live_after(live, link.manifest),
+                *letters_after(letters, link.manifest),
+            )
+        ]
+        kind = link.manifest.kind
+        if kind in MOVES_POSITIONS:
+            report.loads += 1
+        else:
+            report.other_commits[kind] = report.other_commits.get(kind, 0) + 1
+        if kind == "replacement":
+            report.read_again += link.manifest.ledgers
+        for ledger in link.manifest.ledgers if kind in MOVES_POSITIONS else ():
+            before = report.ledgers.get(ledger.partition)
+            if before is None:
+                report.ledgers[ledger.partition] = ledger
+            elif before.end == ledger.start:
+                report.ledgers[ledger.partition] = before.followed_by(ledger)
+    report.skipped = left_out(manifest for manifest, _ in chain)
+    checkpoints = TableCheckpoints(table.store, CHECKPOINTS)
+    report.problems += checkpoints.problems(standings)
+    report.overridden += overridden_by(manifest for manifest, _ in chain)
+    return chain, list(live.values())
+
+
+def _find_strays(
+    table: LakeTable,
+    present: tuple[list[str], list[str]],
+    manifests: Sequence[Manifest],
+    agreement: Agreement,
+    report: Verification,
+) -> None:
+    """Report files in the table's folders that no commit names."""
+    named = {
+        file.path for manifest in manifests for file in (*manifest.files, *manifest.dead_letters)
+    }
+    named |= agreement.others.known
+    foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
+    if agreement.is_shared:
+        foreign = []  # In a shared table other programs have their own files there.
+    elif table.format != "parquet":
+        # Readers of this format use the log, so other programs may leave unused files there.
+        foreign, uncounted = [], sorted((*foreign, *uncounted))
+    report.problems += [
+        f"{path} does not belong to the table: no load names it; move it elsewhere"
+        for path in foreign
+    ]
+    report.uncounted += uncounted

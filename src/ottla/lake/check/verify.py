@@ -9,31 +9,24 @@ Spark. Batches that could not be read when they were loaded are recorded in the 
 a problem only if they have become readable; any other batch is a problem if it is unreadable now.
 """
 
-from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.check.changelog import check_changelog
-from ottla.lake.check.counts import more_than_counted
-from ottla.lake.check.findings import CheckFindings
-from ottla.lake.check.foreign_files import read_foreign, remaining
-from ottla.lake.check.jobs import plan_jobs
-from ottla.lake.check.log_bounds import LogBounds
-from ottla.lake.check.ranges import CheckTask
+from ottla.lake.check.ranges import check_ranges
 from ottla.lake.check.report import Verification
-from ottla.lake.check.table_state import TableAsRead, read_table
+from ottla.lake.check.table_state import ComparedTopic, TableAsRead, read_table
 from ottla.lake.job.options import VerifyOptions
 from ottla.lake.job.session import HERE
 from ottla.lake.job.workers import Workers
-from ottla.lake.model.layout import buckets_of_table, layout_of
+from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range, require_same_topic
-from ottla.lake.model.row_hash import hash_text
 from ottla.lake.source.access import Bootstrap, brokers_of
-from ottla.lake.source.cluster import Cluster, connect
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import account_of, loss_explained, totals_of
 from ottla.lake.store.retries import retried
-from ottla.ledger.partition import PartitionLedger
 
 # How often the table is read again because files expired while they were verified.
 _TRIES = 5
@@ -83,62 +76,16 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
 
 def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Verification:
     """Return the report with the findings in files and topic."""
-    table, report, manifests, live = read.table, read.report, read.manifests, read.live
-    agreement = read.agreement
-    newest = manifests[-1]
-    bounds = LogBounds(table.format.capitalize(), agreement.bounds)
+    report, newest = read.report, read.manifests[-1]
     report.topic = newest.topic
-    total = 0
-    cluster = connect(bootstrap) if bootstrap else None
-    try:
-        described = cluster.describe(newest.topic) if cluster else None
-        if cluster is not None and described is not None:
-            with loss_explained(cluster, described, newest):
-                require_same_topic(
-                    newest.topic,
-                    newest.topic_id,
-                    described.topic_id,
-                    newest.positions,
-                    described.bounds,
-                )
-        if newest.changelog is not None:
-            found, read_again = check_changelog(
-                table, manifests, live, cluster, described, bootstrap, run, bounds
-            )
-        else:
-            live = remaining(live, agreement.others)
-            foreign = read_foreign(
-                table.store,
-                agreement.others,
-                newest.topic,
-                layout_of(newest.table_schema),
-                buckets_of_table(newest),
-            )
-            report.replaced += foreign.replaced
-            report.problems += foreign.problems
-            report.rows, total = foreign.rows, foreign.hash
-            jobs = plan_jobs(
-                table.store,
-                manifests,
-                live,
-                foreign.files,
-                bootstrap=bootstrap,
-                described=described,
-                bounds=bounds,
-            )
-            found = run([CheckTask(job) for job in jobs])
-            read_again = [
-                PartitionLedger(one.partition, 0, 0, control=one.control, aborted=one.aborted)
-                for one in found
-            ]
-        total += _merge(found, report)
-        report.problems += more_than_counted(report.topic, report.ledgers, read_again)
-        if cluster is not None and described is not None and described.has_ledger:
+    with closing(connect(bootstrap)) if bootstrap else nullcontext() as cluster:
+        topic: ComparedTopic | None = None
+        if cluster is not None and bootstrap is not None:
+            topic = ComparedTopic(bootstrap, _same_topic(cluster, newest))
+        check = check_ranges if newest.changelog is None else check_changelog
+        report.add(check(read, cluster, topic, run))
+        if cluster is not None and topic is not None and topic.described.has_ledger:
             _ask_ledger(cluster, report)
-        report.hash = hash_text(total)
-    finally:
-        if cluster is not None:
-            cluster.close()
     if report.hash != newest.total_hash or report.rows != newest.total_rows:
         report.problems.append(
             f"the table holds {report.rows} rows with hash {report.hash}; its newest manifest "
@@ -147,18 +94,18 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
     return report
 
 
-def _merge(findings: Sequence[CheckFindings], report: Verification) -> int:
-    """Add the jobs' findings to the report; return the hash of all their rows."""
-    for found in findings:
-        report.rows += found.rows
-        report.dead_letters += found.dead_letters
-        report.compared += found.compared
-        report.only_in_lake += found.only_in_lake
-    report.problems += [problem for found in findings for problem in found.of_dead_letters]
-    report.problems += [problem for found in findings for problem in found.of_files]
-    report.problems += [problem for found in findings for problem in found.of_topic]
-    report.problems += [problem for found in findings for problem in found.of_typed]
-    return sum(found.hash for found in findings)
+def _same_topic(cluster: Cluster, newest: Manifest) -> TopicDescription:
+    """Return the description of the table's topic. Raises OttlaError if it is another one."""
+    described = cluster.describe(newest.topic)
+    with loss_explained(cluster, described, newest):
+        require_same_topic(
+            newest.topic,
+            newest.topic_id,
+            described.topic_id,
+            newest.positions,
+            described.bounds,
+        )
+    return described
 
 
 def _ask_ledger(cluster: Cluster, report: Verification) -> None:

@@ -14,8 +14,9 @@ import re
 import stat
 import sys
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from itertools import chain
 from pathlib import Path
 
 import ottla
@@ -51,7 +52,7 @@ def ship(path: str) -> list[str]:
 
     Raises OttlaError if it cannot be written.
     """
-    found = sorted(_required(_ROOTS).values(), key=lambda one: one.metadata["Name"].lower())
+    found = sorted(_required().values(), key=lambda one: one.metadata["Name"].lower())
     try:
         with (
             open(path, "wb") as file,
@@ -59,12 +60,11 @@ def ship(path: str) -> list[str]:
             gzip.GzipFile("", "wb", 3, file, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as archive,
         ):
-            _add_script(archive)
-            for source, name in _own_files():
-                _add(archive, source, f"lib/{name}")
-            for one in found:
-                for source, name in _files(one):
-                    _add(archive, source, f"lib/{name}")
+            for name in ("python", PYTHON):
+                _add(archive, f"bin/{name}", _SCRIPT.encode(), runs=True)
+            for source, name in chain(_own_files(), *map(_files, found)):
+                runs = bool(source.stat().st_mode & stat.S_IXUSR)
+                _add(archive, f"lib/{name}", source.read_bytes(), runs=runs)
     except OSError as error:
         raise OttlaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"{path} can't be written: {error.strerror or error}"
@@ -75,12 +75,12 @@ def ship(path: str) -> list[str]:
     ]
 
 
-def _required(roots: Iterable[str]) -> dict[str, Distribution]:
-    """Return the installed packages among `roots`, and all that they need, by name."""
+def _required() -> dict[str, Distribution]:
+    """Return the installed packages among `_ROOTS`, and all that they need, by name."""
     found: dict[str, Distribution] = {}
-    waiting = list(roots)
+    waiting = list(_ROOTS)
     while waiting:
-        name = _normal(waiting.pop())
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found or name in _LEFT_OUT:
             continue
         try:
@@ -114,21 +114,7 @@ def _files(one: Distribution) -> Iterator[tuple[Path, str]]:
             yield source, file.as_posix()
 
 
-def _add(archive: tarfile.TarFile, source: Path, name: str) -> None:
-    content = source.read_bytes()
-    _add_bytes(archive, name, content, 0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644)
-
-
-def _add_script(archive: tarfile.TarFile) -> None:
-    for name in ("python", PYTHON):
-        _add_bytes(archive, f"bin/{name}", _SCRIPT.encode(), 0o755)
-
-
-def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+def _add(archive: tarfile.TarFile, name: str, content: bytes, *, runs: bool) -> None:
     entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(content), mode
+    entry.size, entry.mode = len(content), 0o755 if runs else 0o644
     archive.addfile(entry, io.BytesIO(content))
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()

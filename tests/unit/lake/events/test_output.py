@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.lake.check.damaged_files import DamagedFiles
-from ottla.lake.check.file_findings import check_file
+from ottla.lake.check.files import check_file
 from ottla.lake.job.bucket_output import BucketOutputs
 from ottla.lake.job.output import ParquetOutput
 from ottla.lake.model.event_times import Buckets

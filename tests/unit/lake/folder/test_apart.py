@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from ottla.lake.check.apart import CallFailed, run_apart
-from ottla.lake.check.damaged_files import DamagedFiles
+from ottla.lake.check.damaged_files import CallFailed, DamagedFiles, run_apart
 from ottla.lake.check.foreign_files import read_foreign
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.file_check import FileUnreadable

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ottla.lake
-from ottla.lake.check.jobs import RangeJob, plan_jobs
+from ottla.lake.check.ranges import RangeTask, plan_tasks
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.tables.opening import existing_table, open_table
@@ -31,14 +31,14 @@ def make(folder: Path, kind: str = "parquet") -> None:
         commit(table, 10)
 
 
-def planned(folder: Path, split_bytes: int) -> tuple[list[RangeJob], list[DataFile]]:
+def planned(folder: Path, split_bytes: int) -> tuple[list[RangeTask], list[DataFile]]:
     table = existing_table(str(folder))
     manifests: list[Manifest] = [one.manifest for one in table.links() if one.manifest]
     live: dict[str, DataFile] = {}
     for manifest in manifests:
         live_after(live, manifest)
     files = list(live.values())
-    return plan_jobs(table.store, manifests, files, [], split_bytes=split_bytes), files
+    return plan_tasks(table.store, manifests, files, [], split_bytes=split_bytes), files
 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
@@ -85,7 +85,7 @@ def test_a_large_load_is_cut_between_its_files(tmp_path: Path) -> None:
     one_load = replace(first, files=tuple(parts), ledgers=(replace(ledger, end=100),))
 
     def cut(split_bytes: int) -> list[tuple[int, int, int]]:
-        jobs = plan_jobs(table.store, [one_load], parts, [], split_bytes=split_bytes)
+        jobs = plan_tasks(table.store, [one_load], parts, [], split_bytes=split_bytes)
         return [(j.wanted.start, j.wanted.end, len(j.files)) for j in jobs if j.wanted]
 
     assert cut(1000) == [(0, 100, 5)]
@@ -98,6 +98,6 @@ def test_a_file_that_lies_in_no_range_is_checked_for_itself(tmp_path: Path) -> N
     table = existing_table(str(tmp_path))
     (first, *_) = [one.manifest for one in table.links() if one.manifest]
     odd = replace(first.files[0], path="data/odd", partition=7)
-    jobs = plan_jobs(table.store, [replace(first, files=(*first.files, odd))], [odd], [])
+    jobs = plan_tasks(table.store, [replace(first, files=(*first.files, odd))], [odd], [])
 
     assert [(job.wanted, job.files[0].file) for job in jobs if job.files] == [(None, odd)]

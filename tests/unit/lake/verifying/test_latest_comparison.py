@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from ottla.lake.check.latest_comparison import DifferencesBy, compare, contradictions
+from ottla.lake.check.buckets import DifferencesBy, compare, contradictions
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.key_changes import buckets_of
 from tests.unit.lake.changelogs.changes import Change, table
