@@ -18,7 +18,7 @@ from ottla.lake import run_here
 from ottla.lake.edges.pipeline_file import Pipeline
 from ottla.lake.edges.planned_load import look
 from ottla.lake.edges.status import status
-from ottla.lake.write.redrive import redrive_table
+from ottla.lake.write.dead_letters import redrive_table
 
 USER = "loader"
 # Valid JSON, and two records that become dead letters.

@@ -20,15 +20,16 @@ from ottla.lake.check.damaged_files import DamagedFiles
 from ottla.lake.check.differences import Differences, named
 from ottla.lake.check.files import NO_BOUNDS, FileFindings, LogBounds, checked_rows
 from ottla.lake.check.report import CheckFindings
-from ottla.lake.job.interval_files import changelog_hash
+from ottla.lake.job.merge_task import changelog_hash
 from ottla.lake.job.spilled import read_pieces
 from ottla.lake.model.layout import FileLayout, layout_of
 from ottla.lake.model.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.model.row_hash import MODULUS, header_texts
 from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
 from ottla.lake.rows.changelog_columns import Flags, holds
-from ottla.lake.rows.history import extended, nothing_yet
-from ottla.lake.rows.latest import (
+from ottla.lake.rows.key_changes import (
+    extended,
+    nothing_yet,
     Numbers,
     buckets_of,
     ends_group,

@@ -25,7 +25,7 @@ from ottla.lake.check.ranges import spoilt_lines
 from ottla.lake.check.report import CheckFindings, is_among
 from ottla.lake.check.table_state import ComparedTopic, TableAsRead
 from ottla.lake.job.reduce_task import Reduced, ReduceTask
-from ottla.lake.job.result import explained_ledgers
+from ottla.lake.job.task import explained_ledgers
 from ottla.lake.job.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.job.spilled import path_stem, remove_work
 from ottla.lake.job.workers import Workers
@@ -137,7 +137,7 @@ class _Replay:
 
     def whole(self) -> set[int]:
         """Return the partitions whose records were all replayed, from the table's start on."""
-        ledgers = [part.read.ledger for part in self.parts]
+        ledgers = [part.ledger for part in self.parts]
         gone = {
             one.partition
             for one in ledgers
@@ -285,7 +285,7 @@ class _Comparison:
         self, whole: CheckFindings, letters: _Letters, found: Sequence[CheckFindings]
     ) -> None:
         """Add what differs to `whole`, and sum up the buckets' differences by partition."""
-        whole.ledgers += [part.read.ledger for part in self.replay.parts]
+        whole.ledgers += [part.ledger for part in self.replay.parts]
         whole.of_topic += self._unlike_loads()
         whole.of_topic += self._unlike_letters(letters)
         sums: dict[int, Differences] = {}
@@ -305,7 +305,7 @@ class _Comparison:
     def _unlike_loads(self) -> list[str]:
         """Return offsets that are unexplained, or that the loads could read and that are not."""
         described = self.topic.described
-        parts = [part.read for part in self.replay.parts]
+        parts = self.replay.parts
         problems = [
             f"{self._place(ledger.partition)} of the topic does not add up: {ledger}"
             for ledger in explained_ledgers(parts, described, self.topic.bootstrap)
@@ -319,7 +319,7 @@ class _Comparison:
         """Yield how dead letters differ from the topic's records, apart from compacted ones."""
         replay, met = self.replay, dict[int, list[int]]()
         for part in replay.parts:
-            met.setdefault(part.read.ledger.partition, []).extend(part.left_out)
+            met.setdefault(part.ledger.partition, []).extend(part.left_out)
         replayed_hash = sum(part.left_out_hash for part in replay.parts) % MODULUS
         if replayed_hash != letters.hash_of(met, replay.key):
             yield f"the dead letters differ from the records of {self.topic.described.topic}"

@@ -16,11 +16,9 @@ from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import TopicDescription
 from ottla.lake.tables.data_files import files_present
-from ottla.lake.tables.formats import CHECKPOINTS
 from ottla.lake.tables.markers import TableCheckpoints
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.sound_chain import overridden_by, without_overridden
-from ottla.lake.tables.table import Agreement, LakeTable
+from ottla.lake.tables.table import Agreement, LakeTable, overridden_by, without_overridden
 
 _TRIES = 5
 
@@ -139,7 +137,7 @@ def _read_chain(
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
     report.skipped = left_out(manifest for manifest, _ in chain)
-    checkpoints = TableCheckpoints(table.store, CHECKPOINTS)
+    checkpoints = TableCheckpoints(table.store)
     report.problems += checkpoints.problems(standings)
     report.overridden += overridden_by(manifest for manifest, _ in chain)
     return chain, list(live.values())

@@ -15,7 +15,7 @@ from typing import Self
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.edges.status import TableStatus, bytes_of_files, now_ms, terms_of
-from ottla.lake.job.result import LoadResult
+from ottla.lake.job.task import LoadResult
 
 METRICS: Mapping[str, str] = {
     "ottla_lake_last_run_success": "1 where the last run loaded or found nothing new, else 0",

@@ -17,10 +17,9 @@ from ottla.lake.edges.pipeline_file import Pipeline
 from ottla.lake.edges.planned_load import look
 from ottla.lake.edges.report import write_report
 from ottla.lake.edges.status import TableStatus, status
-from ottla.lake.job.follow_progress import FollowProgress
 from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions, RowOptions
-from ottla.lake.job.result import LoadResult
-from ottla.lake.job.watch import UNWATCHED, Observer
+from ottla.lake.job.progress import UNWATCHED, FollowProgress, Observer
+from ottla.lake.job.task import LoadResult
 from ottla.lake.model.option import declared
 from ottla.lake.source.cluster import LOAD_PATIENCE_S, is_outage
 from ottla.lake.write.changelog import changelog

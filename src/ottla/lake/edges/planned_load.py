@@ -7,17 +7,16 @@ from typing import Any
 
 from ottla.lake.edges.pipeline_file import Pipeline
 from ottla.lake.edges.status import first_times, lag_s, now_ms
-from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import SizedRange, joined, loss_lines, parse_boundary
 from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from ottla.lake.tables.formats import file_options, holds_table, require_own
 from ottla.lake.tables.opening import existing_table, place_of
 from ottla.lake.tables.table import LakeTable
-from ottla.lake.write.commit import built_on, plan_load
+from ottla.lake.write.load_plan import Base, built_on, plan_load
 from ottla.lake.write.settings import decode_of, sizes_of
 
 
@@ -90,18 +89,14 @@ def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad
     decode_of(options)
     start, end = parse_boundary(options["start"]), parse_boundary(options["end"])
     with closing(connect(bootstrap, patience_s)) as cluster:
-        before: Manifest | None = None
-        digest = None
         table = _table(pipeline)
         if table is None:
-            described = cluster.describe(pipeline.topic)
+            base = Base(cluster.describe(pipeline.topic), None, None)
         else:
-            described, before, digest = built_on(
-                table, cluster, pipeline.topic, is_changelog=pipeline.is_changelog
-            )
-        positions = before.positions if before else None
+            base = built_on(table, cluster, pipeline.topic, is_changelog=pipeline.is_changelog)
+        described, positions = base.described, base.positions
         limits = limits_of_load(cluster, described, start, end, positions)
-        plan = plan_load(bootstrap, described, before, digest, limits, sizes=sizes_of(options))
+        plan = plan_load(bootstrap, base, limits, sizes=sizes_of(options))
         starts = {one.wanted.partition: limits.starts[one.wanted.partition] for one in plan.ranges}
         first = first_times(cluster, described.topic, starts)
         held = held_back_in(cluster, bootstrap, described, limits.ends)

@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from ottla.client import PreparedBatch
-from ottla.client.ranges.ranges import RangeClient
+from ottla.client.ranges import RangeClient
 from ottla.lake.edges.sink_batches import (
     Parcel,
     Preparer,

@@ -16,9 +16,9 @@ from typing import BinaryIO
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.murmur2 import partition_of
 from ottla.client import PreparedBatch
-from ottla.client.producer.prepared import prepared
+from ottla.client.producer.encoded_batch import prepared
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import open_store
 from ottla.lake.store.store import StoreWriter
 from ottla.record.builder import BatchBuilder
 
