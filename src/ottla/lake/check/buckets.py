@@ -28,16 +28,16 @@ from ottla.lake.model.row_hash import MODULUS, header_texts
 from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
 from ottla.lake.rows.changelog_columns import Flags, holds
 from ottla.lake.rows.key_changes import (
-    extended,
-    nothing_yet,
     Numbers,
     buckets_of,
     ends_group,
+    extended,
     integers,
     is_latest,
     key_codes,
     latest_changes,
     merged,
+    nothing_yet,
 )
 from ottla.lake.rows.proof_rows import TypedCheck
 from ottla.lake.store.store import FileStore

@@ -25,9 +25,9 @@ from ottla.lake.check.ranges import spoilt_lines
 from ottla.lake.check.report import CheckFindings, is_among
 from ottla.lake.check.table_state import ComparedTopic, TableAsRead
 from ottla.lake.job.reduce_task import Reduced, ReduceTask
-from ottla.lake.job.task import explained_ledgers
 from ottla.lake.job.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.job.spilled import path_stem, remove_work
+from ottla.lake.job.task import explained_ledgers
 from ottla.lake.job.workers import Workers
 from ottla.lake.model.layout import DEAD
 from ottla.lake.model.live import hidden_after

@@ -16,7 +16,6 @@ from ottla.lake.model.manifest import DataFile, TableSchema
 from ottla.lake.model.plan import Range
 from ottla.lake.model.row_hash import MODULUS, hash_text, stored_hash
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.format_log import bounds_problems
 from ottla.lake.tables.file_check import (
     NO_PARQUET,
     FileUnreadable,
@@ -24,6 +23,7 @@ from ottla.lake.tables.file_check import (
     foreign_batches,
     rows_problems,
 )
+from ottla.lake.tables.format_log import bounds_problems
 from ottla.lake.tables.statistics import read_statistics
 
 

@@ -18,8 +18,8 @@ from ottla.base.murmur2 import partition_of
 from ottla.client import PreparedBatch
 from ottla.client.producer.encoded_batch import prepared
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.store.targets import open_store
 from ottla.lake.store.store import StoreWriter
+from ottla.lake.store.targets import open_store
 from ottla.record.builder import BatchBuilder
 
 _log = logging.getLogger(__name__)
