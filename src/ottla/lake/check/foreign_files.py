@@ -156,9 +156,3 @@ def _outside(batch: pa.RecordBatch, by_log: LiveFile) -> Iterator[str]:
         found = pc.min_max(column.cast(pa.int64())).as_py()
         if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:
             yield f"{by_log.path} has values in column {name} outside the log's {low} to {high}"
-
-
-def remaining(live: Sequence[DataFile], others: FilesOfOthers) -> list[DataFile]:
-    """Return the files of loads that are still live."""
-    gone = {file.path for file in others.gone}
-    return [file for file in live if file.path not in gone]
