@@ -106,7 +106,7 @@ def test_a_fetch_of_no_member_begins_no_state():
             response = await client.call(asked, 2)
             (part,) = response.responses[0].partitions
             assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            (shard,) = broker.parts.share.states._shards
+            (shard,) = broker.parts.share.states.shards()
             assert {key.group_id for key in shard.coordinator.states} == {"workers"}
 
     asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -52,7 +52,7 @@ async def coordinated(broker):
     kinds = broker.parts.groups, broker.parts.transactions.coordinator, broker.parts.share.states
 
     def shards():
-        return [shard for kind in kinds for shard in kind._shards]
+        return [shard for kind in kinds for shard in kind.shards()]
 
     await until(lambda: len(shards()) == 3 and all(s.coordinator is not None for s in shards()))
     return shards()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.coordinating import shard
+from ottla.broker.coordinators import shard
 from ottla.broker.groups.shard import GroupShard
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.offsets import commit

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.coordinating import Shard
+from ottla.broker.coordinators import Shard
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory

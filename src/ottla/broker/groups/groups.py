@@ -1,17 +1,17 @@
 """All groups that this broker coordinates, in the partitions of `__consumer_offsets` it leads."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from typing import Any
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.validators import consumer_assignors
-from ottla.broker.coordinating import Shards, ShardsStatus
+from ottla.broker.coordinators import Coordinators, ShardsStatus
 from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.groups.topics import ImageTopics
@@ -22,8 +22,10 @@ from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
+from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.coordinator.flights import Flights
 from ottla.group.coordinator.room import GroupRoom
+from ottla.group.model.turn import GroupDecision, Moment
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
 from ottla.transaction.transaction import TransactionOutcome
@@ -40,7 +42,7 @@ class GroupsStatus:
     shards: ShardsStatus
 
 
-class Groups(BrokerPart):
+class Groups(Coordinators[GroupShard], BrokerPart):
     """Runs each command on the shard that holds its group."""
 
     def __init__(
@@ -52,8 +54,7 @@ class Groups(BrokerPart):
         *,
         new_uuid: Callable[[], UUID] = new_uuid,
     ) -> None:
-        self._view = view
-        self._runtime = runtime
+        super().__init__(CONSUMER_OFFSETS, view, runtime, partitions)
         self._new_uuid = new_uuid
         self._seen: ImageTopics | None = None
         self._settings = _group_settings(settings)
@@ -64,25 +65,20 @@ class Groups(BrokerPart):
         self._check_interval_ms = settings.integer("offsets.retention.check.interval.ms")
         # The cause of each recent rebalance, and how long it took.
         self.flights = Flights()
-        self._shards = Shards(CONSUMER_OFFSETS, view, runtime, partitions, self._shard_of)
 
     def begin(self) -> None:
         """Load the groups from disk, and expire offsets at intervals.
 
         Returns at once; commands on groups that are still loading are refused.
         """
-        self._shards.take_up()
-        self._runtime.purgatory.schedule(self._check_interval_ms, self._expire)
-
-    def on_role(self, partition: Partition) -> None:
-        """Load or release the groups of a partition whose leader has changed."""
-        self._shards.on_role(partition)
+        self.take_up()
+        self.every(self._check_interval_ms, methodcaller("upkeep", _expire_offsets))
 
     def on_topics_deleted(self, deleted: frozenset[str]) -> None:
         """Drop the offsets committed in deleted topics."""
         if CONSUMER_OFFSETS in deleted:
-            self._shards.give_up()
-        for shard in self._shards:
+            self.give_up()
+        for shard in self.shards():
             shard.upkeep(
                 lambda coordinator, at: coordinator.offsets.forget_topics(
                     lambda topic, _partition: topic in deleted, at
@@ -91,18 +87,10 @@ class Groups(BrokerPart):
 
     async def stop(self) -> None:
         """Answer waiting requests with NOT_COORDINATOR."""
-        self._shards.close()
+        self.close()
 
     def status(self) -> GroupsStatus:
-        return GroupsStatus(self._count(), self._shards.status())
-
-    def partition_index(self, group_id: str) -> int | None:
-        """The group's partition of `__consumer_offsets`; None while there is no topic."""
-        return self._shards.index_of(group_id)
-
-    def coordinator_of(self, group_id: str) -> BrokerId | None:
-        """The live broker that coordinates the group; None while there is none."""
-        return self._shards.leader_of(group_id)
+        return GroupsStatus(self._count(), self.shards_status())
 
     def run(
         self,
@@ -115,14 +103,14 @@ class Groups(BrokerPart):
 
         Raises OttlaError (NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS) before anything happens.
         """
-        self._shards.find(group_id, "group").run(answer, command, producer)
+        self.find(group_id, "group").run(answer, command, producer)
 
     def admit(self, request: RequestContext, group_id: str) -> None:
         """Refuse a request that would create a group if there are too many.
 
         Raises OttlaError: GROUP_MAX_SIZE_REACHED, INVALID_GROUP_ID, and what `run` raises.
         """
-        if self._shards.find(group_id, "group").loaded().registry.knows(group_id):
+        if self.find(group_id, "group").loaded().registry.knows(group_id):
             return
         connection = request.connection
         owner = connection.owner
@@ -141,11 +129,11 @@ class Groups(BrokerPart):
             raise
 
     def _count(self) -> int:
-        return sum(len(shard.coordinator.registry) for shard in self._shards if shard.coordinator)
+        return sum(len(shard.coordinator.registry) for shard in self.shards() if shard.coordinator)
 
     def _has(self, group_id: str) -> bool:
         try:
-            return self._shards.find(group_id, "group").loaded().registry.knows(group_id)
+            return self.find(group_id, "group").loaded().registry.knows(group_id)
         except OttlaError:
             return False
 
@@ -181,11 +169,11 @@ class Groups(BrokerPart):
 
     def partition(self, group_id: str) -> Partition:
         """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""
-        return self._shards.find(group_id, "group").partition
+        return self.find(group_id, "group").partition
 
     def describe_share_group(self, group_id: str) -> DescribedShareGroup:
         """ShareGroupDescribe for one group of this broker. Raises OttlaError."""
-        coordinator = self._shards.find(group_id, "group").loaded()
+        coordinator = self.find(group_id, "group").loaded()
         return coordinator.describe_share_group(group_id, self._topics())
 
     def end_transaction(self, index: int, outcome: TransactionOutcome) -> int:
@@ -193,13 +181,9 @@ class Groups(BrokerPart):
 
         Returns the offset below which all must be committed. Raises OttlaError.
         """
-        return self._shards.at(index).end_transaction(outcome)
+        return self.at(index).end_transaction(outcome)
 
-    def shards(self) -> Iterator[GroupShard]:
-        """Every shard, loading ones included."""
-        return iter(self._shards)
-
-    def _shard_of(self, partition: Partition) -> GroupShard:
+    def new_shard(self, partition: Partition) -> GroupShard:
         return GroupShard(
             partition,
             self._settings,
@@ -219,12 +203,9 @@ class Groups(BrokerPart):
             self._seen = ImageTopics(image)
         return self._seen
 
-    def _expire(self) -> None:
-        if self._shards.closed:
-            return
-        for shard in self._shards:
-            shard.upkeep(lambda coordinator, at: coordinator.offsets.expire_offsets(at))
-        self._runtime.purgatory.schedule(self._check_interval_ms, self._expire)
+
+def _expire_offsets(coordinator: GroupCoordinator, at: Moment) -> GroupDecision:
+    return coordinator.offsets.expire_offsets(at)
 
 
 def _group_settings(settings: BrokerSettings) -> GroupSettings:

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
-from ottla.broker.coordinating import TOO_LARGE, Shard
-from ottla.broker.coordinating.replay import ReplayedPartition, replay
+from ottla.broker.coordinators import TOO_LARGE, Shard
+from ottla.broker.coordinators.replay import ReplayedPartition, replay
 from ottla.broker.groups.answer import GroupAnswer
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory

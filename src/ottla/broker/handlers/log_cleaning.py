@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.cleaning.cleaner import Cleaner
+from ottla.broker.compaction.cleaner import Cleaner
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.auditing import AdminChange, topic_need

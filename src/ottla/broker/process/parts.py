@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from ottla.base.settings import BrokerSettings
 from ottla.broker.access.part import AccessPart
 from ottla.broker.audit.audit import new_audit
-from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.orders import Control
 from ottla.broker.cluster.part import ClusterPart
+from ottla.broker.compaction.cleaner import Cleaner
 from ottla.broker.configs.part import ConfigsPart, StoredPart
 from ottla.broker.controller import Controller
 from ottla.broker.groups import Groups

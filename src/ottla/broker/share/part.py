@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.part import ClusterPart
-from ottla.broker.coordinating import ShardsStatus
+from ottla.broker.coordinators import ShardsStatus
 from ottla.broker.groups import Groups
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
@@ -60,7 +60,7 @@ class SharePart(BrokerPart):
         )
 
     def begin(self) -> None:
-        self.states.start()
+        self.states.take_up()
 
     async def stop(self) -> None:
         self.sharing.close()
@@ -69,7 +69,9 @@ class SharePart(BrokerPart):
         self._dead_letters.close()
 
     def status(self) -> ShareStatus:
-        return ShareStatus(len(self.sharing.sessions), len(self.sharing), self.states.status())
+        return ShareStatus(
+            len(self.sharing.sessions), len(self.sharing), self.states.shards_status()
+        )
 
     def on_role(self, partition: Partition) -> None:
         """Act on a changed role of a partition."""

@@ -18,7 +18,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.messages import SUMMARY, StateOperation
-from ottla.broker.share.states import ShareStates
+from ottla.broker.share.states import ShareStates, key_text
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.topics.topics import Topics
 from ottla.share.coordinator import KeyAnswer
@@ -112,7 +112,9 @@ class Persister:
                 await self._topics.auto_create(SHARE_GROUP_STATE)
         parts: dict[tuple[str, BrokerId | None], dict[ShareKey, Any]] = {}
         for key, argument in arguments.items():
-            parts.setdefault((key.group_id, self._states.coordinator_of(key)), {})[key] = argument
+            parts.setdefault((key.group_id, self._states.coordinator_of(key_text(key))), {})[
+                key
+            ] = argument
         return [(group_id, leader, part) for (group_id, leader), part in parts.items()]
 
     async def _once(

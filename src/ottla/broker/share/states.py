@@ -6,10 +6,9 @@ from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.coordinating import Shard, Shards, ShardsStatus, Ticket
-from ottla.broker.coordinating.replay import Losses, read_back
+from ottla.broker.coordinators import Coordinators, Shard, Ticket
+from ottla.broker.coordinators.replay import Losses, read_back
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.purgatory import Purgatory
@@ -152,7 +151,7 @@ class _Ticket:
         self._on_answer(KeyAnswer(code))
 
 
-class ShareStates:
+class ShareStates(Coordinators[ShareStateShard]):
     """Runs commands on share state with the shard that holds the key."""
 
     def __init__(
@@ -162,7 +161,7 @@ class ShareStates:
         settings: BrokerSettings,
         partitions: Partitions,
     ) -> None:
-        self._runtime = runtime
+        super().__init__(SHARE_GROUP_STATE, view, runtime, partitions)
         self._settings = ShareStateSettings(
             settings.integer("share.coordinator.snapshot.update.records.per.snapshot"),
             settings.integer("share.coordinator.cold.partition.snapshot.interval.ms"),
@@ -172,46 +171,19 @@ class ShareStates:
         self._prune_interval_ms = settings.integer(
             "share.coordinator.state.topic.prune.interval.ms"
         )
-        # Whether the pruning timer runs: it starts with the first shard.
-        self._has_timer = False
-        self._shards = Shards(SHARE_GROUP_STATE, view, runtime, partitions, self._shard_of)
 
-    def start(self) -> None:
-        """Load the state of all partitions that this broker leads."""
-        self._shards.take_up()
-
-    def on_role(self, partition: Partition) -> None:
-        """Load the state of a partition that this broker leads now, or drop it if it does not."""
-        self._shards.on_role(partition)
-
-    def close(self) -> None:
-        """Close all shards: the broker is stopping."""
-        self._shards.close()
-
-    def status(self) -> ShardsStatus:
-        """The partitions of `__share_group_state` that are led here."""
-        return self._shards.status()
-
-    def partition_index(self, key: str) -> int | None:
-        """The partition of the topic for a key's text; None while the topic does not exist."""
-        return self._shards.index_of(key)
-
-    def coordinator_of(self, key: ShareKey) -> BrokerId | None:
-        """The live broker that is the key's share coordinator; None while there is none."""
-        return self._shards.leader_of(key_text(key))
+    def start_timers(self) -> None:
+        self.every(self._prune_interval_ms, ShareStateShard.upkeep)
 
     def run(self, key: ShareKey, command: Command, on_answer: Callable[[KeyAnswer], None]) -> None:
         """Run a command on a key; `on_answer` is called with its answer or error."""
         try:
-            shard = self._shards.find(key_text(key), "share partition")
+            shard = self.find(key_text(key), "share partition")
             shard.run(_Ticket(on_answer), command)
         except OttlaError as error:
             on_answer(KeyAnswer(error.code, message=error.message))
 
-    def _shard_of(self, partition: Partition) -> ShareStateShard:
-        if not self._has_timer:
-            self._has_timer = True
-            self._runtime.purgatory.schedule(self._prune_interval_ms, self._prune)
+    def new_shard(self, partition: Partition) -> ShareStateShard:
         return ShareStateShard(
             partition,
             self._settings,
@@ -220,13 +192,6 @@ class ShareStates:
             commit_timeout_ms=self._commit_timeout_ms,
             load_bytes=self._load_bytes,
         )
-
-    def _prune(self) -> None:
-        if self._shards.closed:
-            return
-        for shard in self._shards:
-            shard.upkeep()
-        self._runtime.purgatory.schedule(self._prune_interval_ms, self._prune)
 
 
 def key_text(key: ShareKey) -> str:

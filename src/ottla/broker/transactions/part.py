@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.part import ClusterPart
-from ottla.broker.coordinating import ShardsStatus
+from ottla.broker.coordinators import ShardsStatus
 from ottla.broker.groups import Groups
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
@@ -50,7 +50,7 @@ class TransactionPart(BrokerPart):
         self.verifications = Verifications(self._adding)
 
     def begin(self) -> None:
-        self.coordinator.start()
+        self.coordinator.take_up()
 
     async def stop(self) -> None:
         self._adding.close()
@@ -59,7 +59,7 @@ class TransactionPart(BrokerPart):
 
     def status(self) -> TransactionStatus:
         return TransactionStatus(
-            self.coordinator.status(), len(self.marker_sender), len(self.verifications)
+            self.coordinator.shards_status(), len(self.marker_sender), len(self.verifications)
         )
 
     def on_image(self) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating import Shard, Ticket, give
-from ottla.broker.coordinating.replay import replay
+from ottla.broker.coordinators import Shard, Ticket, give
+from ottla.broker.coordinators.replay import replay
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
 from ottla.transaction.coordinator import TransactionCoordinator, TransactionSettings

@@ -1,12 +1,13 @@
 """All transactional ids that this broker coordinates, in the partitions it leads."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from operator import methodcaller
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId, TopicPartition
+from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.coordinating import Shards, ShardsStatus, Ticket
+from ottla.broker.coordinators import Coordinators, Ticket
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
@@ -15,7 +16,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import TRANSACTION_STATE
 from ottla.broker.transactions.marker_sender import MarkerSender
-from ottla.broker.transactions.shard import Command, TransactionShard, Upkeep
+from ottla.broker.transactions.shard import Command, TransactionShard
 from ottla.transaction.coordinator import TransactionCoordinator, TransactionSettings
 from ottla.transaction.transaction import (
     EPOCH_PER_TRANSACTION,
@@ -69,7 +70,7 @@ PATIENCE_MS = 1_000
 _COMMIT_TIMEOUT_MS = 30_000
 
 
-class Transactions:
+class Transactions(Coordinators[TransactionShard]):
     """Runs each command on the shard that holds its transactional id."""
 
     def __init__(
@@ -81,44 +82,17 @@ class Transactions:
         producer_ids: ProducerIdBlocks,
         markers: MarkerSender,
     ) -> None:
-        self._runtime = runtime
+        super().__init__(TRANSACTION_STATE, view, runtime, partitions)
         self._producer_ids = producer_ids
         self._markers = markers
         self._broker_settings = settings
         self._settings = _transaction_settings(settings)
         self._load_bytes = settings.integer("transaction.state.log.load.buffer.size")
         self._verify_patience_ms = settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
-        self._shards = Shards(TRANSACTION_STATE, view, runtime, partitions, self._shard_of)
-        # Whether the timers run; they start with the first shard.
-        self._has_timers = False
-
-    def start(self) -> None:
-        """Load the transactions from disk."""
-        self._shards.take_up()
-
-    def on_role(self, partition: Partition) -> None:
-        """Load or release the ids of a partition whose leader has changed."""
-        self._shards.on_role(partition)
-
-    def close(self) -> None:
-        """The broker stops: answer waiting requests with NOT_COORDINATOR."""
-        self._shards.close()
-
-    def status(self) -> ShardsStatus:
-        """The partitions of `__transaction_state` that are led here."""
-        return self._shards.status()
-
-    def partition_index(self, transactional_id: str) -> int | None:
-        """The id's partition of `__transaction_state`; None while there is no topic."""
-        return self._shards.index_of(transactional_id)
-
-    def coordinator_of(self, transactional_id: str) -> BrokerId | None:
-        """The live broker that coordinates the id; None while there is none."""
-        return self._shards.leader_of(transactional_id)
 
     def shard(self, transactional_id: str) -> TransactionShard:
         """The shard of an id, loaded or not. Raises OttlaError (NOT_COORDINATOR)."""
-        return self._shards.find(transactional_id, "transactional id")
+        return self.find(transactional_id, "transactional id")
 
     def run(
         self,
@@ -192,13 +166,7 @@ class Transactions:
         ticket = TransactionAnswer(answer, Answered)
         self.run(transactional_id, ticket, command, patience_ms=self._verify_patience_ms)
 
-    def shards(self) -> Iterator[TransactionShard]:
-        """Every shard, loading ones included."""
-        return iter(self._shards)
-
-    def _shard_of(self, partition: Partition) -> TransactionShard:
-        if not self._has_timers:
-            self._start_timers()
+    def new_shard(self, partition: Partition) -> TransactionShard:
         return TransactionShard(
             partition,
             self._settings,
@@ -209,30 +177,20 @@ class Transactions:
             load_bytes=self._load_bytes,
         )
 
-    def _start_timers(self) -> None:
+    def start_timers(self) -> None:
         """Abort transactions past their timeout, and expire unused ids, at intervals."""
-        self._has_timers = True
         settings = self._broker_settings
-        self._every(
-            settings.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
-            TransactionCoordinator.abort_overdue,
-        )
-        self._every(
-            settings.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
-            TransactionCoordinator.forget_unused,
-        )
-
-    def _every(self, interval_ms: int, upkeep: Upkeep) -> None:
-        purgatory = self._runtime.purgatory
-
-        def run() -> None:
-            if self._shards.closed:
-                return
-            for shard in self._shards:
-                shard.upkeep(upkeep)
-            purgatory.schedule(interval_ms, run)
-
-        purgatory.schedule(interval_ms, run)
+        for setting, upkeep in (
+            (
+                "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+                TransactionCoordinator.abort_overdue,
+            ),
+            (
+                "transaction.remove.expired.transaction.cleanup.interval.ms",
+                TransactionCoordinator.forget_unused,
+            ),
+        ):
+            self.every(settings.integer(setting), methodcaller("upkeep", upkeep))
 
     async def _reserve(self, then: Callable[[int], None], ticket: Ticket) -> None:
         try:

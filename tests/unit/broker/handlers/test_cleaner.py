@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.cleaning.cleaner import Cleaner
+from ottla.broker.compaction.cleaner import Cleaner
 from ottla.broker.handlers.log_cleaning import (
     CLEAN,
     DESCRIBE,

@@ -81,7 +81,7 @@ def test_a_member_gets_its_partitions_with_its_first_heartbeat() -> None:
         assert answer.heartbeat_interval_ms == 1234
         (assigned,) = answer.assignment.topic_partitions
         assert (assigned.topic_id, assigned.partitions) == (T, [0])
-        (shard,) = world.share_states._shards
+        (shard,) = world.share_states.shards()
         assert [(key.group_id, key.topic_id) for key in shard.loaded().states] == [("g", T)]
 
     play(scenario, *TOPICS)
@@ -189,7 +189,7 @@ def test_with_a_share_group_the_state_of_its_partitions_is_deleted() -> None:
         await beat(world, -1)
         (result,) = (await world.call(handler, request, 2)).results
         assert code(result.error_code) == "NONE"
-        (shard,) = world.share_states._shards
+        (shard,) = world.share_states.shards()
         assert shard.loaded().states == {}
         (result,) = (await world.call(handler, request, 2)).results
         assert code(result.error_code) == "GROUP_ID_NOT_FOUND"

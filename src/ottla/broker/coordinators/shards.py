@@ -1,6 +1,7 @@
 """The shards of one coordinator's topic: one for each partition that this broker leads."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.coordinating.shard import Shard
+from ottla.broker.coordinators.shard import Shard
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
@@ -32,8 +33,8 @@ class ShardsStatus:
     loading: int
 
 
-class Shards(Generic[S]):
-    """Finds the shard of a key; has a shard for each partition of the topic that this broker leads.
+class Coordinators(ABC, Generic[S]):
+    """The coordinators in the partitions of one topic: a shard for each that this broker leads.
 
     The first FindCoordinator request creates the topic.
     Invariant: a shard in use belongs to the partition that is served under its number.
@@ -45,22 +46,40 @@ class Shards(Generic[S]):
         view: ClusterView,
         runtime: Runtime,
         partitions: Partitions,
-        make: Callable[[Partition], S],
     ) -> None:
         self._topic = topic
         self._view = view
         self._runtime = runtime
         self._partitions = partitions
-        self._make = make
         self._shards: dict[int, S] = {}
         self._loads: dict[asyncio.Task[None], None] = {}
-        self.closed = False
+        self._has_timers = False
+        self._closed = False
 
-    def __iter__(self) -> Iterator[S]:
+    @abstractmethod
+    def new_shard(self, partition: Partition) -> S:
+        """A shard for a partition, not loaded yet."""
+
+    def start_timers(self) -> None:
+        """Start periodic work, before the first shard is made."""
+
+    def every(self, interval_ms: int, upkeep: Callable[[S], None]) -> None:
+        """Call `upkeep` with each shard at intervals, until the broker stops."""
+        purgatory = self._runtime.purgatory
+
+        def run() -> None:
+            if not self._closed:
+                for shard in self.shards():
+                    upkeep(shard)
+                purgatory.schedule(interval_ms, run)
+
+        purgatory.schedule(interval_ms, run)
+
+    def shards(self) -> Iterator[S]:
         """Every shard, loading ones included."""
         return iter(list(self._shards.values()))
 
-    def status(self) -> "ShardsStatus":
+    def shards_status(self) -> ShardsStatus:
         """The number of shards, and how many are loading."""
         return ShardsStatus(
             len(self._shards), sum(shard.coordinator is None for shard in self._shards.values())
@@ -73,7 +92,7 @@ class Shards(Generic[S]):
 
     def on_role(self, partition: Partition) -> None:
         """Load or release the keys of a partition whose leader has changed."""
-        if partition.topic != self._topic or self.closed:
+        if partition.topic != self._topic or self._closed:
             return
         shard = self._shards.get(partition.index)
         if shard is not None and (
@@ -99,17 +118,17 @@ class Shards(Generic[S]):
 
     def close(self) -> None:
         """Close all shards, because the broker stops."""
-        self.closed = True
+        self._closed = True
         self.give_up()
 
-    def index_of(self, key: str) -> int | None:
+    def partition_index(self, key: str) -> int | None:
         """The partition that holds the key; None while there is no topic."""
         topic = self._view.image.topic(self._topic)
         return None if topic is None else partition_of(key, len(topic.partitions))
 
-    def leader_of(self, key: str) -> BrokerId | None:
+    def coordinator_of(self, key: str) -> BrokerId | None:
         """The live broker that coordinates the key; None while there is none."""
-        index = self.index_of(key)
+        index = self.partition_index(key)
         if index is None:
             return None
         image = self._view.image
@@ -121,7 +140,7 @@ class Shards(Generic[S]):
 
         Raises OttlaError (NOT_COORDINATOR).
         """
-        index = self.index_of(key)
+        index = self.partition_index(key)
         try:
             if index is not None:
                 return self.at(index)
@@ -144,7 +163,10 @@ class Shards(Generic[S]):
             if shard.partition is partition:
                 return shard
             shard.close(ErrorCode.NOT_COORDINATOR)
-        shard = self._shards[partition.index] = self._make(partition)
+        if not self._has_timers:
+            self._has_timers = True
+            self.start_timers()
+        shard = self._shards[partition.index] = self.new_shard(partition)
         end = partition.log_end_offset
         if end == partition.log_start_offset:
             shard.load_nothing()

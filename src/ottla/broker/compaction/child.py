@@ -1,6 +1,6 @@
 """The process that cleans one log: it reads a job, writes the outcome, and exits.
 
-`python -m ottla.broker.cleaning.child`. It ends as soon as its input does, and so never outlives
+`python -m ottla.broker.compaction.child`. It ends as soon as its input does, and so never outlives
 the broker; the broker's next start removes its files. It only ever writes files with names that
 recovery ignores (`.cleaned`).
 """

@@ -15,7 +15,7 @@ from ottla.storage.disk.filesystem import FileSystem
 
 # Not every system's `signal` names it.
 _SIGKILL = 9
-_COMMAND = [sys.executable, "-m", "ottla.broker.cleaning.child"]
+_COMMAND = [sys.executable, "-m", "ottla.broker.compaction.child"]
 
 
 class CleaningStopped(OttlaError):

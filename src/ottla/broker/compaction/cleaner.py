@@ -16,7 +16,7 @@ from functools import partial
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cleaning.worker import ChildWorker, CleaningStopped, CleaningWorker, OwnWorker
+from ottla.broker.compaction.worker import ChildWorker, CleaningStopped, CleaningWorker, OwnWorker
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions

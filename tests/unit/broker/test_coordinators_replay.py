@@ -1,6 +1,6 @@
 """Laws of reading a partition of coordinators' records back."""
 
-from ottla.broker.coordinating.replay import Replayed
+from ottla.broker.coordinators.replay import Replayed
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header

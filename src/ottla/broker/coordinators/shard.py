@@ -12,8 +12,8 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating.replay import Losses
-from ottla.broker.coordinating.replies import (
+from ottla.broker.coordinators.replay import Losses
+from ottla.broker.coordinators.replies import (
     APPEND_FAILURES,
     TOO_LARGE,
     CoordinatorReply,
