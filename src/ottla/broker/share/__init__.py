@@ -3,14 +3,8 @@
 Begin with `share_partitions`, the sessions of members, and `served`, one share partition that this
 broker leads. `delayed_share_fetch` is one ShareFetch. `states` is the share coordinator on
 `__share_group_state`; `persister` sends operations to share coordinators, at this broker or
-another; `group_state` initializes and deletes the state of a group's partitions. `dead_letters` and
-`dead_letter_sender` write dead letters.
-
-Begin with `sharing`, the sessions of members, and `served`, one share partition that this broker
-leads. `fetching` is one ShareFetch. `states` is the share coordinator on `__share_group_state`;
-`persister` sends operations to share coordinators, at this broker or another; `group_state`
-initializes and deletes the state of a group's partitions. `dead_letters` and `dead_letter_sender`
-write dead letters.
+another; `group_state` initializes and deletes the state of a group's partitions. `dead_letters`
+writes dead letters.
 """
 
 from ottla.broker.share.share_partitions import SharePartitions

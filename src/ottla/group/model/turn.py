@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from ottla.group.model.consumer_group import ConsumerGroup
 from ottla.group.records.consumer import ConsumerGroupRecord
+from ottla.group.records.share import ShareGroupRecord
 from ottla.group.records.stored import CoordinatorRecord
 from ottla.group.values.member import Ticket
 from ottla.group.values.notes import Note
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.timers import Timers
 from ottla.group.values.topics import NO_TOPICS, TopicsView
+
+R = TypeVar("R", bound=ConsumerGroupRecord | ShareGroupRecord)
+R_contra = TypeVar("R_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,13 @@ class Turn:
             self.decision.notes = [note]
 
 
-def change(turn: Turn, group: ConsumerGroup, record: ConsumerGroupRecord) -> None:
-    """Write a record, and apply it to the working state."""
+class Changeable(Protocol[R_contra]):
+    """A group whose state its records change."""
+
+    def apply(self, record: R_contra, /) -> None: ...
+
+
+def change(turn: Turn, group: Changeable[R], record: R) -> None:
+    """Write a record, and apply it at once, so that later steps of the decision see it."""
     group.apply(record)
     turn.write(record)

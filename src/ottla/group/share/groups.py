@@ -11,7 +11,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.model.share_group import ShareGroup
-from ottla.group.model.turn import Call, GroupDecision, GroupReply, Moment, Turn
+from ottla.group.model.turn import Call, GroupDecision, GroupReply, Moment, Turn, change
 from ottla.group.records.share import (
     ShareEpochRecord,
     ShareGroupRecord,
@@ -21,7 +21,6 @@ from ottla.group.records.share import (
 )
 from ottla.group.share import heartbeats, state_topics
 from ottla.group.share.heartbeats import Heard
-from ottla.group.share.state_topics import change
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.timers import TimerKey, Timers
 from ottla.group.values.topics import TopicsView

@@ -13,7 +13,7 @@ from ottla.group.consumer.assignors import Subscriber, simple
 from ottla.group.consumer.heartbeats import is_blank
 from ottla.group.model.consumer_group import FIRST_EPOCH
 from ottla.group.model.share_group import ShareGroup
-from ottla.group.model.turn import Call, Turn
+from ottla.group.model.turn import Call, Turn, change
 from ottla.group.records.share import (
     ShareCurrent,
     ShareCurrentRecord,
@@ -24,7 +24,7 @@ from ottla.group.records.share import (
     ShareTargetRecord,
     TopicState,
 )
-from ottla.group.share.state_topics import change, missing
+from ottla.group.share.state_topics import missing
 from ottla.group.values.settings import Pace
 from ottla.group.values.timers import Due, TimerKey
 from ottla.group.values.topics import (

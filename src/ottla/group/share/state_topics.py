@@ -10,10 +10,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from ottla.group.model.share_group import ShareGroup
-from ottla.group.model.turn import Turn
+from ottla.group.model.turn import Turn, change
 from ottla.group.records.share import (
     ShareEpochRecord,
-    ShareGroupRecord,
     ShareStateRecord,
     TopicState,
 )
@@ -63,12 +62,6 @@ def note_deleted(turn: Turn, group: ShareGroup, topic_ids: Iterable[UUID]) -> No
     deleting = {each: topic for each, topic in group.deleting.items() if each not in gone}
     if deleting != group.deleting:
         _write(turn, group, group.begun, deleting)
-
-
-def change(turn: Turn, group: ShareGroup, record: ShareGroupRecord) -> None:
-    """Write a record, and apply it at once, so that later steps of the decision see it."""
-    group.apply(record)
-    turn.write(record)
 
 
 def _write(
