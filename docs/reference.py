@@ -18,7 +18,7 @@ import click
 import ottla.client
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.tables.setting import Setting, Use
 from ottla.cli.command import cli
 from ottla.client import Admin, Consumer, Producer
 from ottla.client.admin import AdminOptions

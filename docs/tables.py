@@ -15,7 +15,7 @@ from typing import Any
 
 from ottla.base.patterns import PATTERN_BYTES_MAX, PATTERN_CHARACTERS_MAX
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.tables.setting import Setting, Use
 from ottla.broker.access.acls import ACLS_PER_REQUEST_MAX
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX

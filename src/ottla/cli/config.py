@@ -6,8 +6,8 @@ import click
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.setting import Setting
 from ottla.base.settings.tables import unknown_name
+from ottla.base.settings.tables.setting import Setting
 from ottla.cli.common import options
 from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one

@@ -12,7 +12,6 @@ from ottla.base.settings import (
     Setting,
     UpdateMode,
 )
-from ottla.base.settings.setting import Use
 from ottla.base.settings.tables import (
     BROKER_SYNONYMS,
     FORMER_SETTINGS,
@@ -20,6 +19,7 @@ from ottla.base.settings.tables import (
     TOPIC_SYNONYMS,
     unknown_name,
 )
+from ottla.base.settings.tables.setting import Use
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 
 _MIN_ISR = "min.insync.replicas"

@@ -10,8 +10,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS, BrokerSettings
-from ottla.base.settings.setting import ConfigType, Use
 from ottla.base.settings.tables import GROUP_SETTINGS
+from ottla.base.settings.tables.setting import ConfigType, Use
 from ottla.broker.configs.configs import ResourceType
 from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.configs import (

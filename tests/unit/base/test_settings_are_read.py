@@ -4,8 +4,8 @@ from pathlib import Path
 
 import ottla
 from ottla.base.settings import BROKER_SETTINGS
-from ottla.base.settings.setting import Use
 from ottla.base.settings.tables import GROUP_SETTINGS, TOPIC_SYNONYMS
+from ottla.base.settings.tables.setting import Use
 
 _SOURCE = Path(ottla.__file__).parent
 _TABLES = _SOURCE / "base" / "settings"

@@ -7,7 +7,6 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.check import check_broker_configs
-from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Use
 from ottla.base.settings.tables import (
     BROKER_SYNONYMS,
     FORMER_SETTINGS,
@@ -15,7 +14,8 @@ from ottla.base.settings.tables import (
     TOPIC_SYNONYMS,
     setting_named,
 )
-from ottla.base.settings.validators import at_least, between
+from ottla.base.settings.tables.setting import ConfigType, Setting, UpdateMode, Use
+from ottla.base.settings.tables.validators import at_least, between
 
 EVERY = [
     *BROKER_SETTINGS.values(),

@@ -3,8 +3,8 @@
 from ottla.base.settings.broker import BrokerSettings, is_secret, read_broker_settings
 from ottla.base.settings.properties import parse_properties, properties_text
 from ottla.base.settings.resolve import ConfigSource, Resolved, topic_value
-from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.tables.setting import ConfigType, Setting, UpdateMode, Value
 
 __all__ = [
     "BROKER_SETTINGS",

@@ -5,8 +5,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
-from ottla.base.settings.setting import ConfigType, Setting
 from ottla.base.settings.tables import setting_named
+from ottla.base.settings.tables.setting import ConfigType, Setting
 
 
 class AlterOperation(IntEnum):

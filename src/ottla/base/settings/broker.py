@@ -10,8 +10,8 @@ from pathlib import Path
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.properties import parse_properties
-from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, FORMER_SETTINGS, setting_named, unknown_name
+from ottla.base.settings.tables.setting import Setting, UpdateMode, Use, Value
 
 # Names that users may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
 _OPEN_PREFIXES = ("listener.name.",)

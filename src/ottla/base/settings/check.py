@@ -18,13 +18,13 @@ from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name, refused
 from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.resolve import group_value, topic_value
-from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
     GROUP_SETTINGS,
     TOPIC_SETTINGS,
     setting_named,
 )
+from ottla.base.settings.tables.setting import Setting, UpdateMode, Use, Value
 
 MIN_ISR = "min.insync.replicas"
 # The settings checked; `retention.…` only if old segments are deleted.

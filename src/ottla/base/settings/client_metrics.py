@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.alter import Alteration, AlterOperation
 from ottla.base.settings.resolve import ConfigSource, Resolved, Synonym
-from ottla.base.settings.setting import CLUSTER_WIDE, INT, LIST, Setting
+from ottla.base.settings.tables.setting import CLUSTER_WIDE, INT, LIST, Setting
 
 _INTERVAL = "interval.ms"
 _MATCH = "match"

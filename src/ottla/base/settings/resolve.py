@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name
-from ottla.base.settings.setting import Setting, Value
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
     BROKER_SYNONYMS,
@@ -16,6 +15,7 @@ from ottla.base.settings.tables import (
     TOPIC_SETTINGS,
     TOPIC_SYNONYMS,
 )
+from ottla.base.settings.tables.setting import Setting, Value
 
 
 class ConfigSource(IntEnum):

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.quantities import amount, span_ms
-from ottla.base.settings.setting import ConfigType, Setting
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.tables.setting import ConfigType, Setting
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _INTEGERS = (ConfigType.SHORT, ConfigType.INT, ConfigType.LONG)

@@ -4,7 +4,7 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
-from ottla.base.settings.setting import Value
+from ottla.base.settings.tables.setting import Value
 from ottla.network.oauth.issuer_reader import in_daemon
 from ottla.network.peer import PeerConnection
 from ottla.security.sasl import bearer

@@ -35,7 +35,7 @@ from ottla.base.settings.resolve import (
     listener_values,
     topic_value,
 )
-from ottla.base.settings.setting import ConfigType, Setting, Value
+from ottla.base.settings.tables.setting import ConfigType, Setting, Value
 from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
 from ottla.broker.configs.changes import change
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.alter import Alteration, AlterOperation
 from ottla.base.settings.resolve import ConfigSource, Resolved, Synonym
-from ottla.base.settings.setting import ConfigType, Setting, UpdateMode
+from ottla.base.settings.tables.setting import ConfigType, Setting, UpdateMode
 
 ROOT = "ottla"
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.validators import consumer_assignors
+from ottla.base.settings.tables.validators import consumer_assignors
 from ottla.broker.coordinators import Coordinators, ShardsStatus
 from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
 from ottla.broker.groups.shard import Command, GroupShard

@@ -8,7 +8,7 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import ListenerAddress
-from ottla.base.settings.setting import Value
+from ottla.base.settings.tables.setting import Value
 from ottla.broker.login.exchange import NewExchange, Stepped
 from ottla.broker.login.jwks import Jwks
 from ottla.broker.runtime.runtime import Runtime

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.validators import Reset, parse_reset
+from ottla.base.settings.tables.validators import Reset, parse_reset
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.values.settings import Pace
 from ottla.share import dead_letters

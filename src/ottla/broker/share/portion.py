@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.validators import Reset
+from ottla.base.settings.tables.validators import Reset
 from ottla.broker.partitions.partition import Partition
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches

@@ -67,7 +67,7 @@ def use_config(path: str) -> None:
 
 
 def store(command: Command) -> Command:
-    """`--store`: the store itself in place of a broker (see `cli.start.store_place`)."""
+    """`--store`: the store itself in place of a broker (see `cli.start`)."""
     return click.option(
         "--store",
         metavar="PLACE",

@@ -14,8 +14,8 @@ from typing import Final
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.secret_options import CONFIG_VARIABLE, require_path
 from ottla.base.settings.properties import parse_properties
-from ottla.base.settings.setting import Value
 from ottla.base.settings.tables import BROKER_SETTINGS
+from ottla.base.settings.tables.setting import Value
 from ottla.client.common.errors import BrokerRefused, ClientError, LoginName, with_login
 from ottla.client.common.settings import check_names, check_use, unused
 from ottla.network.oauth.options import TokenOptions, token_options, token_source

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import Value
+from ottla.base.settings.tables.setting import Value
 from ottla.network.oauth.address import IssuerAddress, read_address
 from ottla.network.oauth.issuer_reader import IssuerReader
 from ottla.network.oauth.tokens import (

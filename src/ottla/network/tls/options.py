@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.setting import Value
 from ottla.base.settings.tables import BROKER_SETTINGS
+from ottla.base.settings.tables.setting import Value
 
 # The suites of TLS 1.3; the `ssl` module switches all of them on or none.
 TLS_1_3 = frozenset(

@@ -1,6 +1,6 @@
 """Broker settings: the broker in its cluster, replication, transactions, quotas."""
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -15,7 +15,7 @@ from ottla.base.settings.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.validators import at_least, between, one_of
+from ottla.base.settings.tables.validators import at_least, between, one_of
 
 _OF_KAFKA_3 = "Kafka had it while it used ZooKeeper."
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.setting import (
     BOOLEAN,
     CLASS,
     CLUSTER_WIDE,
@@ -22,7 +22,7 @@ from ottla.base.settings.setting import (
     Validator,
     Value,
 )
-from ottla.base.settings.validators import at_least, between, list_of
+from ottla.base.settings.tables.validators import at_least, between, list_of
 
 TIERED = "Tiered storage of Kafka's; Ottla keeps all segments in its own folders."
 STREAMS = "Streams groups of Kafka's; Ottla does not offer them."

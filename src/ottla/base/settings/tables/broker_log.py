@@ -1,6 +1,6 @@
 """Broker settings: topics, logs, retention, compaction, flushing."""
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
@@ -15,7 +15,7 @@ from ottla.base.settings.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.validators import (
+from ottla.base.settings.tables.validators import (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
     GZIP_LEVEL,

@@ -1,6 +1,6 @@
 """Broker settings: listeners, connections, requests in flight."""
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.setting import (
     CLUSTER_WIDE,
     INT,
     INT_MAX,
@@ -12,7 +12,7 @@ from ottla.base.settings.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.validators import (
+from ottla.base.settings.tables.validators import (
     CONNECTION_OVERRIDES,
     IDLE_TIME,
     LISTENERS,

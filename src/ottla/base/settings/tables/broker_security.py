@@ -1,6 +1,6 @@
 """Broker settings: authorization; TLS; SASL, which is accepted without such listeners."""
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.setting import (
     BOOLEAN,
     CLASS,
     DOUBLE,
@@ -15,7 +15,7 @@ from ottla.base.settings.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.validators import at_least, between, one_of, principals
+from ottla.base.settings.tables.validators import at_least, between, one_of, principals
 
 SECURITY = (
     "Kafka's security settings are read so that a file that holds them is accepted. "

@@ -1,6 +1,7 @@
 """Settings of groups: what brokers set for all, of share groups (KIP-932), and of single groups."""
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.broker_foreign import STREAMS
+from ottla.base.settings.tables.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -14,8 +15,7 @@ from ottla.base.settings.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.tables.broker_foreign import STREAMS
-from ottla.base.settings.validators import (
+from ottla.base.settings.tables.validators import (
     CONSUMER_ASSIGNOR_CLASSES,
     SHARE_ASSIGNOR_CLASSES,
     at_least,

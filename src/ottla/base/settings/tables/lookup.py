@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
-from ottla.base.settings.setting import CLUSTER_WIDE, Setting
 from ottla.base.settings.tables.broker_cluster import CLUSTER
 from ottla.base.settings.tables.broker_foreign import FOREIGN_SETTINGS
 from ottla.base.settings.tables.broker_log import LOG
@@ -11,6 +10,7 @@ from ottla.base.settings.tables.broker_network import NETWORK
 from ottla.base.settings.tables.broker_security import SECURITY_SETTINGS
 from ottla.base.settings.tables.groups import GROUP_SETTINGS as _GROUP_ROWS
 from ottla.base.settings.tables.groups import GROUPS, SHARE_SETTINGS
+from ottla.base.settings.tables.setting import CLUSTER_WIDE, Setting
 from ottla.base.settings.tables.topic import OF_BROKER, OWN_SETTINGS
 
 

@@ -1,6 +1,6 @@
 """Topic settings: what `kafka-configs --topic` and CreateTopics may set."""
 
-from ottla.base.settings.setting import (
+from ottla.base.settings.tables.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -10,7 +10,7 @@ from ottla.base.settings.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.validators import THROTTLED_REPLICAS, at_least
+from ottla.base.settings.tables.validators import THROTTLED_REPLICAS, at_least
 
 # Topic settings that a broker's setting declares, too: type, default, rule and description are the
 # same, and the broker's value is the default of a topic that sets none itself.

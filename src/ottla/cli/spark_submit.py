@@ -2,9 +2,9 @@
 
 spark-submit runs a Python file, not a command:
 
-    spark-submit --master … $(python -c 'import ottla.cli.lake.__main__ as m; print(m.__file__)') \
+    spark-submit --master … $(python -c 'import ottla.cli.spark_submit as m; print(m.__file__)') \
         run flights.toml
-    spark-submit --master … $(python -c 'import ottla.cli.lake.__main__ as m; print(m.__file__)') \
+    spark-submit --master … $(python -c 'import ottla.cli.spark_submit as m; print(m.__file__)') \
         flights --to /lake/flights --bootstrap broker:9092
 
 Without a verb it loads.

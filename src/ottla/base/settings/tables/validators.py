@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import Validator, Value
+from ottla.base.settings.tables.setting import Validator, Value
 
 
 def at_least(least: float) -> Validator:
