@@ -38,7 +38,7 @@ def status(table: TableArgument, offline: bool, form: str) -> None:
     ottla lake status flights.toml
     ottla lake status /lake/flights -o json
 
-    Reads manifests and names of files, not the files: `ottla lake verify` proves them.
+    Reads manifests and the names of files; `ottla lake verify` also checks their content.
     """  # noqa: D301
     import_lake()
     from ottla.lake.edges.status import status as status_of  # noqa: PLC0415  # Arrow is an extra.
@@ -173,8 +173,8 @@ def _verdict(found: Any) -> str:
 def files(target: str, sql: str | None, store_options: dict[str, str], form: str) -> None:
     """List the Parquet files that count in the table in DIR.
 
-    Read these and no others: a folder also has files of loads that run, that failed, and that a
-    compaction has replaced.
+    Read these and no others: a folder also has files of running and of failed loads, and files that
+    a compaction has replaced.
 
     \b
     ottla lake files /lake/flights --sql duckdb > flights.sql
