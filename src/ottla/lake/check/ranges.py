@@ -43,7 +43,8 @@ from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 # How many offsets are compared row by row at a time; this bounds the memory.
 _WINDOW_OFFSETS = 500_000
 _read = partial(
-    # Read leniently: by their options, loads may have skipped unreadable batches or nulled times.
+    # Options let loads skip unreadable batches and set invalid timestamps to null, so a check must
+    # be able to do the same.
     read_range,
     skip_unreadable=True,
     null_bad_timestamps=True,
@@ -262,7 +263,7 @@ class _RangeCheck:
     def _decoded_again(self, held: HeldFile, schema: TableSchema, wanted: Range) -> list[str]:
         """Decode the sources of typed columns again, and return where they differ.
 
-        A table that keeps no keys and values is decoded from the topic, as far as that reaches.
+        If the table keeps no keys and values, those of the topic are decoded, if it still has them.
         """
         check = self._check_of(schema)
         if held.keeps_raw:

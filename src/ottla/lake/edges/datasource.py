@@ -65,10 +65,10 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
 
 
 class _PushFilters:
-    """Provides `pushFilters` of a reader, which Spark calls if its setting allows it.
+    """The method `pushFilters` of a reader, which Spark calls if its setting allows it.
 
-    Spark refuses a reader with its own `pushFilters` if `spark.sql.python.filterPushdown.enabled`
-    is false, the default. So this object names the method of Spark's own class as its function.
+    If `spark.sql.python.filterPushdown.enabled` is false, the default, Spark refuses a reader whose
+    `pushFilters.__func__` is not the method of Spark's own class. So `__func__` is that method.
     """
 
     # Spark has this method from 4.1 on.
@@ -113,7 +113,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         return to_json(self._initial)
 
     def _after(self, given: Mapping[str, Any], *, limited: bool) -> dict[str, Any]:
-        """Return the end of the micro-batch that starts at `given`; equal if nothing is new."""
+        """Return the end of the micro-batch that starts at `given`; `given` if nothing is new."""
         start, planner = from_json(given), self.planner
         after = planner.when_reachable(lambda: planner.ahead(start, limited=limited))
         found = dict(given) if after == start else to_json(after)

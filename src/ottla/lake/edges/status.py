@@ -154,9 +154,9 @@ def table_status(
     first_times_ms: Mapping[int, int],
     now_ms: int,
 ) -> TableStatus:
-    """Return the status of a table. `present` are paths of files that tasks wrote.
+    """Return the status of a table. `present` are the paths of all files that tasks wrote.
 
-    `ends` are those of the topic's partitions, None if it was not asked.
+    `ends` are the end offsets of the topic's partitions, None if they were not requested.
     """
     if not manifests:
         return TableStatus(table, table_format, orphans=tuple(sorted(present)))

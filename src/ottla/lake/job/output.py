@@ -16,9 +16,9 @@ from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_column, hash_tex
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
 
-# Encodings: numbers as differences, the topic's name as a dictionary of one, keys and values plain.
-# Statistics are written for columns by which queries can prune. Types are Parquet's own: Arrow's
-# would show the dictionary to readers.
+# Numbers are delta-encoded, the topic's name is the only entry of a dictionary, keys and values are
+# plain. Statistics are written for columns by which queries can prune. Arrow's schema is not
+# stored, because readers that use it would return the topic as a dictionary type.
 _WRITER_OPTIONS: dict[str, Any] = {
     "use_dictionary": ["topic"],
     "column_encoding": dict.fromkeys(
@@ -256,12 +256,12 @@ _SAMPLED = ("key", "value")
 _SAMPLES = 8
 _SAMPLE_BYTES = 8 << 10
 _ENOUGH_BYTES = 4 << 10
-# If a sample compresses to no less than this fraction, compression is not worth it.
+# A column is not compressed if a sample of it shrinks to more than this fraction.
 _SMALLER = 0.95
 
 
 def codecs(group: pa.Table) -> str | dict[str, str]:
-    """Return the codec of a file, or of each of its columns, by its first row group."""
+    """Return the codec of a file, or of each of its columns, chosen by its first row group."""
     if any(pa.types.is_nested(one.type) for one in group.schema if one.name != "headers"):
         return CODEC  # The fields of these columns would all have to be named.
     plain = [name for name in _SAMPLED if name in group.schema.names and _stays(group.column(name))]
@@ -278,7 +278,7 @@ def _paths(column: pa.Field) -> list[str]:
 
 
 def _stays(column: Any) -> bool:
-    """Return whether samples from all over a column compress too little."""
+    """Return whether a column stays uncompressed, because samples of it shrink too little."""
     sample = b"".join(_samples(column))
     if len(sample) < _ENOUGH_BYTES:
         return False

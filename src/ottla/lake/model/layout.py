@@ -75,8 +75,8 @@ def typed_schema(recorded: TableSchema) -> TypedSchema:
 def columns_for(found: Type, side: Side, taken: set[str]) -> tuple[Column, ...]:
     """Return the columns for values of a type: one per field of a struct, else a single one.
 
-    A name that another column has (`taken`, in lower case; names are added to it) is prefixed with
-    the side.
+    `taken` has the names of other columns, in lower case, and gets the new ones. A new column whose
+    name is taken is prefixed with the side.
     """
     if found.kind != "struct":
         name = free_name(f"{side}_decoded", side, taken)
@@ -112,7 +112,7 @@ class FileLayout:
 
     @property
     def schema(self) -> Any:
-        """Return the columns as they are read back."""
+        """Return the Arrow schema of the columns when the file is read."""
         raw = list(ROW_SCHEMA)
         if not self.keep_raw:
             raw = [ROW_HASH, *(one for one in raw if one.name not in _NOT_KEPT)]

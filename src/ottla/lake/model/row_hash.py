@@ -1,8 +1,8 @@
 """A hash of a set of rows that does not depend on their order or on how they are split.
 
 The hash of a set is the sum, modulo 2^128, of the hashes of its rows; so hashes of files add
-up to the hash of a load, and a row lost, doubled, moved to another partition or offset, or
-changed in one bit shows. It guards against accidents, not against an adversary.
+up to the hash of a load. A row that is lost, doubled, moved to another partition or offset, or
+changed in one bit changes the hash. It guards against accidents, not against an adversary.
 
 **Row hash 1.** All arithmetic is on unsigned 64-bit words, modulo 2^64.
 
@@ -261,7 +261,10 @@ def batch_hash(rows: pa.RecordBatch | pa.Table) -> int:
 
 
 def stored_hashes(batch: pa.RecordBatch) -> tuple[Words, Words]:
-    """Return both halves of each row's hash in a file: the stored column, or computed."""
+    """Return both halves of the hash of each row in a file.
+
+    They are read from the column `row_hash` if the file has it, and computed otherwise.
+    """
     if "row_hash" not in batch.schema.names:
         return row_hashes(canonical_words(batch))
     column = batch.column("row_hash")
@@ -294,7 +297,7 @@ def keyed_hash(batch: pa.RecordBatch, key: bytes) -> int:
 
 
 def hash_column(batch: pa.RecordBatch) -> Any:
-    """Return the hashes of raw rows as the column `row_hash`, which a file may have instead."""
+    """Return the hashes of raw rows as the column `row_hash`, for files without keys and values."""
     low, high = row_hashes(canonical_words(batch))
     content = np.column_stack([low, high]).astype("<u8").tobytes()
     return pa.FixedSizeBinaryArray.from_buffers(
@@ -303,7 +306,7 @@ def hash_column(batch: pa.RecordBatch) -> Any:
 
 
 def canonical_words(batch: pa.RecordBatch, sums: Sums = bytes_sums) -> list[Words]:
-    """Return the canonical form of each row: an array of words for each word of the form."""
+    """Return the canonical form of rows: for each word of the form, an array of all rows' words."""
     return [
         _integers(batch.column("partition")),
         _integers(batch.column("offset")),
@@ -352,7 +355,7 @@ def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
 
 
 def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
-    """Return length and two sums of each row's headers as one byte string; null is empty."""
+    """Return length and two sums of each row's headers as one byte string; null has no headers."""
     if len(column.flatten()) == 0:
         zeros = np.zeros(len(column), np.uint64)
         return zeros, zeros, zeros
@@ -360,7 +363,7 @@ def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
 
 
 def header_texts(column: Any) -> list[bytes]:
-    """Return the headers of each row as one byte string; no headers and null are empty."""
+    """Return the headers of each row as one byte string, empty for null and for no headers."""
     return [_header_bytes(headers) for headers in column.to_pylist()]
 
 

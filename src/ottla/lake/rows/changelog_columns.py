@@ -23,19 +23,19 @@ from ottla.lake.rows.sorted_rows import RowSorter, RowSorting
 Flags = npt.NDArray[np.bool_]
 
 _DELETION = "d"
-# Operations on a whole table, or without a row: they change no row of a key.
+# Debezium's truncate and message: they do not change the row of a key.
 _OF_NO_ROW = ("t", "m")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns after the raw ones. `sorting` None: there are none. Can be pickled."""
+    """The columns after the raw ones. `sorting` is None if there are none. Can be pickled."""
 
     sorting: RowSorting | None = None
 
     @property
     def number(self) -> int:
-        """Return the number of the typed schema; 0: raw columns only."""
+        """Return the number of the typed schema, 0 if there are only raw columns."""
         return self.sorting.schema.number if self.sorting and self.typed else 0
 
     @property
@@ -106,7 +106,7 @@ def holds(rows: pa.Table | pa.RecordBatch, operation: str | None) -> Flags:
 
 
 def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
-    """Return which rows are envelopes that change no row of a key: truncations and messages."""
+    """Return which rows are a truncate or message of Debezium, which change no row of a key."""
     if operation is None:
         return np.zeros(rows.num_rows, np.bool_)
     found: Flags = pc.is_in(rows.column(operation), pa.array(_OF_NO_ROW)).to_numpy(False)
@@ -114,7 +114,7 @@ def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
 
 
 def require_fitting(decode: Decode | None, before: TableSchema | None, is_new: bool) -> None:
-    """Raise OttlaError if rows cannot be decoded so, or the meaning of a deletion would change."""
+    """Raise OttlaError if `decode` drops raw columns, or other records would become deletions."""
     if decode is None:
         return
     if not decode.keep_raw:

@@ -57,7 +57,8 @@ class ColumnBuilder:
 
     def _reset(self) -> None:
         self._walk = walking.Walk()
-        # Buffers that hold records. Positions count in their concatenation.
+        # Buffers that hold records. A row's positions count from the start of the first one, as if
+        # all were joined.
         self._pieces: list[bytes] = []
         # The number of records and the time of each batch.
         self._counts: list[int] = []
@@ -90,7 +91,7 @@ class ColumnBuilder:
             header.base_timestamp,
             payload_bytes - len(content),
         )
-        # The walk may raise; nothing above has been changed until then.
+        # The walk may raise, so nothing is changed before it.
         if is_new:
             self._pieces.append(content)
             self.payload_bytes = payload_bytes

@@ -60,7 +60,7 @@ class Decoded:
 
     columns: Sequence[Any]
     refused: Sequence[RefusedRow] = ()
-    # Only fields that the rules let the schema follow. Rows that wait for them are not refused.
+    # New fields that the rules allow in the schema. Rows with such fields are not refused.
     news: Sequence[NewField] = ()
 
 
@@ -74,7 +74,7 @@ class _Parsed:
 
 
 class Decoder:
-    """Decodes batches into the columns of `schema`. Asks `schemas` if records name theirs."""
+    """Decodes batches into the columns of `schema`. `schemas` has those that records name."""
 
     def __init__(
         self, decode: Decode, schema: TypedSchema, schemas: RegisteredSchemas | None = None
@@ -198,7 +198,7 @@ class _SideDecoder:
         return parsed
 
     def _read(self, content: bytes) -> Any:
-        """Return the value that follows the number of its schema."""
+        """Return the value in `content`, which begins with the number of its schema."""
         number, rest = unframed(content)
         indexes: tuple[int, ...] = ()
         if self._how.kind == "protobuf":
@@ -351,7 +351,7 @@ def _at(value: Any, paths: Sequence[Path]) -> Any:
 def require_none(
     topic: str, partition: int, offsets: Callable[[int], int], decoded: Decoded
 ) -> None:
-    """Raise OttlaError INVALID_RECORD if a row was refused: the policy `fail`."""
+    """Raise OttlaError INVALID_RECORD if a row was refused, as the policy `fail` demands."""
     if not decoded.refused:
         return
     first = decoded.refused[0]

@@ -39,7 +39,7 @@ class DamagedBatch(CorruptBatch):
 
 
 def span_end(buffer: bytes, position: int, header: BatchHeader) -> int | None:
-    """Return the offset after the damaged batch at `position`; None if nothing proves it."""
+    """Return the offset after the damaged batch at `position`; None if it is not certain."""
     claimed = header.last_offset + 1
     spans_records = header.record_count <= header.last_offset_delta + 1
     following = position + header.size
@@ -153,7 +153,7 @@ def read_range(
     while True:
         rest = replace(wanted, start=account.position)
         try:
-            # Close first: an answer to this fetch may still be on its way.
+            # Close it before the next attempt: an answer to this fetch may still be on its way.
             with closing(log.fetch(rest)) as fetches:
                 yield from _read(wanted, fetches, account, builder)
             break

@@ -113,7 +113,10 @@ class LoggedTable(LakeTable):
         ]
 
     def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
-        """Yield the manifests from `since` to the newest; they are found in reverse order."""
+        """Yield the manifests after `since`, oldest first.
+
+        They are found from the newest back, because each names the one before it.
+        """
         found, before = self._found_back(since, newest)
         if newest.version >= since.version and not before.is_of(since.version, since.digest):
             problem = f"load {since.version + 1} does not follow the manifest of {since.version}"
