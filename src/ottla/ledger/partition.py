@@ -6,11 +6,11 @@
 
 Every term but the last is counted from its own evidence: records decoded, headers of
 control batches, markers that abort, headers on both sides of a gap, the log's start, batches
-that were fetched twice and could not be read. `absent` is a gap, too, of a log that no broker's
-ledger and no policy explains: it counts only where the log shows that it was compacted once.
+that were fetched twice and could not be read. `absent` are gaps that neither the broker's ledger
+nor the cleanup policy explains; they count only if the log shows that it was compacted once.
 `dead_letters` are records whose values could not be decoded, which were kept apart from the rows.
 `keyless` are records without a key, which a changelog table has no place for.
-What none of them explains is `unexplained`, and a load that is right has none.
+The remaining offsets are `unexplained`; a correct load has none.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 class LedgerTotals:
     """The totals of the broker's own ledger for the range, read after the records.
 
-    Records may have gone meanwhile: what was loaded may be compacted or deleted by then.
+    By then, records that were loaded may have been compacted or deleted.
     """
 
     data: int
@@ -113,8 +113,8 @@ class PartitionLedger:
     def settled(self, told: LedgerTotals) -> "PartitionLedger":
         """The account after the broker's ledger explained the holes that were found.
 
-        Holes are those counted as compacted so far. A hole that the broker's ledger lays neither
-        to compaction nor to a deletion becomes unexplained.
+        Holes are those counted as compacted so far. A hole that the broker's ledger attributes
+        neither to compaction nor to a deletion becomes unexplained.
         """
         explained = told.compacted + max(0, told.deleted - self.deleted)
         return replace(self, compacted=min(self.compacted, explained), told=told)
@@ -126,7 +126,7 @@ class RangeAccount:
 
     `gaps_are_compaction` says whether the topic's cleanup policy may remove single records, or the
     broker keeps a ledger that is asked later (`PartitionLedger.settled`): only then does a gap
-    count as compacted. Elsewhere it is unexplained, unless the log shows that it was compacted once
+    count as compacted. Otherwise it is unexplained, unless the log shows that it was compacted once
     (`ledger_with_gaps`).
     """
 
@@ -178,7 +178,7 @@ class RangeAccount:
         self.aborted += self._span(base_offset, last_offset)
 
     def unreadable_batch(self, base_offset: int, last_offset: int, cause: str) -> None:
-        """Count a batch whose records could not be read, or the bytes in its place."""
+        """Count offsets that cannot be read: of one batch, or all up to the next readable one."""
         spanned = self._span(base_offset, last_offset)
         if spanned:
             first = self.position - spanned
@@ -196,7 +196,7 @@ class RangeAccount:
         )  # fmt: skip
 
     def ledger_with_gaps(self) -> PartitionLedger:
-        """The account with all gaps as absent; the log's evidence decides about them."""
+        """The account with all gaps as `absent`; the caller then looks for evidence in the log."""
         return replace(self.ledger(), absent=self.gaps)
 
     def _gap(self, count: int) -> None:

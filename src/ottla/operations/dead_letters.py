@@ -1,8 +1,8 @@
 """Lists a topic's dead letters, and sends their records again, each once.
 
-A redrive is one transaction for each portion of letters: their records, and behind them in the
-letters' own topic a mark for each. So a letter is marked if and only if its record was sent, and
-nothing that a crash leaves behind makes another redrive send it twice.
+A redrive sends a transaction for each portion of letters: first their records, then a mark for each
+letter to the letters' own topic. So a letter is marked if and only if its record was sent, and
+after a crash another redrive does not send it twice.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -33,7 +33,7 @@ _IDLE_POLLS = 60
 class FoundLetter:
     """A letter, its place, and its record as far as it was copied."""
 
-    # For letters in a topic, its name; for a table's letters the file, and `offset` is the row.
+    # The topic that has the letter; or a table's file, and then `offset` is the row in it.
     source: str
     partition: int
     offset: int
@@ -62,7 +62,8 @@ class Redriven:
     sent: int
     # Letters that were redriven before and are skipped.
     skipped: int
-    # Letters without content whose records are gone from their topics, or may have been null.
+    # Letters without key and value whose records no longer exist: these were not copied, or were
+    # null.
     gone: int
 
 
@@ -104,8 +105,8 @@ async def redrive(
 ) -> Redriven:
     """Send the records of the chosen letters again: to their own topics and partitions, or to `to`.
 
-    Of several redrives of one topic at once, the last goes on and the others are fenced. Letters
-    that were redriven are passed over unless `again`. Raises OttlaError.
+    If several redrives of a topic run at once, the one that started last fences the others. Letters
+    that were redriven before are skipped unless `again`. Raises OttlaError.
     """
     async with Producer(
         bootstrap, transactional_id=f"ottla-redrive-{topic}", client_id="ottla-redrive"
@@ -204,7 +205,7 @@ async def _polled(
     idle = 0
     while open_places:
         if idle >= _IDLE_POLLS:
-            # There may be marks in it: a letter not known to be marked could be sent twice.
+            # The unread rest may have marks: without them a letter could be sent twice.
             raise OttlaError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"{min(open_places)} gave no record for {_IDLE_POLLS} s before its end; try again",

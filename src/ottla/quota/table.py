@@ -83,7 +83,7 @@ def limit_text(key: QuotaKey, value: float) -> str:
     return str(round(value)) if key in _WHOLE else repr(value)
 
 
-# The most look-ups that are cached: clients choose their client ids freely.
+# How many look-ups are cached at most: clients can send any number of client ids.
 _REMEMBERED_MAX = 10_000
 
 
@@ -104,7 +104,8 @@ class QuotaTable:
         self.quotas = {entity: limits for entity, limits in quotas.items() if limits}
         self.limits_clients = any(entity.ip is None for entity in self.quotas)
         self.limits_addresses = any(entity.ip is not None for entity in self.quotas)
-        # By address in the spelling of sockets; of several spellings the last one is used.
+        # By address, written as sockets write it. If quotas write one address in several ways, the
+        # last quota counts.
         self._of_address = {
             plain_address(entity.ip): limits[QuotaKey.CONNECTION]
             for entity, limits in self.quotas.items()

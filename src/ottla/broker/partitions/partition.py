@@ -1,7 +1,7 @@
 """One partition on this broker: its log, role, high watermark and waiting requests.
 
 The cores in `replica` decide the role and what follows from it; `broker.replication.roles`
-carries it out; here is what produce and fetch requests need.
+carries it out. This module has what produce and fetch requests need.
 """
 
 from collections import deque
@@ -179,9 +179,10 @@ class Partition:
         now_ms: int,
         guard: Guard | None = None,
     ) -> Appended:
-        """Append a validated batch, patched in place. Raises OttlaError.
+        """Append a validated batch, whose buffer is patched in place. Raises OttlaError.
 
-        `guard`: what shows that the transaction is open, where the batch is the first of it here.
+        The first batch of a transaction in this partition needs a `guard`, which shows that the
+        coordinator has verified the transaction.
         """
         if self.closed is not None:
             raise OttlaError(self._closed_code, self.closed)
@@ -199,11 +200,11 @@ class Partition:
     def append_run(
         self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], now_ms: int
     ) -> int | None:
-        """Append validated batches with one write, patched in place; return the first offset.
+        """Append validated batches with one write; return the first offset.
 
-        They are data, in no transaction, each the next one of the same producer (or of none).
-        None, and nothing is done, where they are to be appended one by one. Raises OttlaError:
-        then none of them is appended.
+        They are data outside of transactions, without a producer id or all of one producer and in
+        order. Their buffers are patched in place. Returns None, and appends nothing, if they must
+        be appended one by one. Raises OttlaError; then none of them is appended.
         """
         log = self.log
         if self.closed is not None or self.gaps.is_any or not can_append_run(log, headers, now_ms):
@@ -259,9 +260,10 @@ class Partition:
         return appended
 
     def _check_old_committed(self, entry: ProducerEntry) -> None:
-        """Refuse, retriably, a repeated batch older than those kept in `entry`.
+        """Raise a retriable OttlaError for a repeated batch that may not be committed yet.
 
-        A producer takes DUPLICATE_SEQUENCE_NUMBER for an acknowledgement. Raises OttlaError.
+        The batch is older than those in `entry`. DUPLICATE_SEQUENCE_NUMBER would be wrong, because
+        a producer takes it for an acknowledgement.
         """
         if self.high_watermark < entry.batches[0].first_offset:
             raise OttlaError(
@@ -292,9 +294,9 @@ class Partition:
             self._flusher.mark_dirty(self)
 
     def on_high_watermark(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
-        """Call `callback` once the high watermark reaches `offset`: with NONE, or an error.
+        """Call `callback` with NONE when the high watermark reaches `offset`, or with an error.
 
-        Called at once where it is already so.
+        If it has reached `offset` already, the callback is called at once.
         """
         if self.high_watermark >= offset:
             callback(ErrorCode.NONE)
@@ -366,8 +368,8 @@ class Partition:
     def latest_offset(self) -> int:
         """The end offset that consumers may see. Raises OttlaError.
 
-        After an election it is held back until this leader has committed all that the former
-        leader may have shown (R-10).
+        After an election it raises OFFSET_NOT_AVAILABLE until this leader has committed all records
+        that consumers may have read from the former leader (R-10).
         """
         self.check_led()
         assert self.leader is not None
@@ -407,8 +409,8 @@ class Partition:
     ) -> tuple[int, int]:
         """Append the broker's own records as one batch; return its first and last offset.
 
-        Pairs of key and value; with `producer` as a part of its transaction. The caller waits until
-        they are committed. Raises OttlaError.
+        `records` are pairs of key and value; with `producer` they are a part of its transaction.
+        The caller must wait until they are committed. Raises OttlaError.
         """
         assert records
         self.check_in_sync()

@@ -41,15 +41,15 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-# In work at a time: each has objects in memory for as many elements as a request may have.
+# How many requests are processed at a time: each has objects in memory for all its elements.
 _PLACES = 4
 _PLACES_OF_USER = 2
-# Includes requests that wait for a quota or for other work and gave up their place meanwhile.
+# Also counts requests that gave up their place while they wait for a quota or for other work.
 _BEGUN_MAX = 12
 # How long one request is processed before others are served.
 _SLICE_MS = 5
 _PAUSE_MS_MAX = 50
-# As large as a request may be by default.
+# The default of socket.request.max.bytes, which limits a request.
 _ANSWER_BYTES_MAX = 100 << 20
 # How often a waiting request checks whether its client is still connected.
 _LOOK_S = 1.0
@@ -88,7 +88,7 @@ class LargeRequests:
         self.turns = FairTurns(_PLACES, _PLACES_OF_USER, _BEGUN_MAX)
         # Connections watched for their end, with the work done for each.
         self._watched: dict[Connection, _Work | None] = {}
-        # Prevents slices of several requests from following each other without a pause.
+        # Makes requests pause one after the other, so that others are served after each slice.
         self._pausing = asyncio.Lock()
 
     def take(self, connection: Connection, serve: Serve) -> bool:
@@ -251,7 +251,7 @@ class _Work:
         for after, answer in answers:
             if not answer.done():
                 if not self._ends_with_client:
-                    # All is appended: only acknowledgements are missing, which cost nothing.
+                    # All records are appended; to wait for acknowledgements needs no place.
                     self._large.turns.leave(self._request.connection)
                 await self._aside_until(answer)
             response = answer.result()
@@ -309,7 +309,7 @@ class _Work:
         return request.answer
 
     async def _awaited(self, response: Coroutine[Any, Any, Any]) -> Any:
-        """Wait for a handler without a place, and count no time while it waits."""
+        """Run a handler to its end. While it waits, it has no place, and no time is counted."""
         task = self._large.runtime.loop.create_task(response)
         # Its error is of no use to a client that has left.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())

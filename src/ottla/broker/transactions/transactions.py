@@ -27,7 +27,7 @@ from ottla.transaction.transaction import (
 
 
 class TransactionAnswer:
-    """Calls `on_answer` with the answer of a command; `failed` turns an error into one."""
+    """Calls `on_answer` with a command's answer; `failed` makes the answer for an error code."""
 
     __slots__ = ("_failed", "_on_answer")
 
@@ -53,7 +53,10 @@ def reply_with(
 
 
 def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:
-    """The code, with PRODUCER_FENCED as INVALID_PRODUCER_EPOCH before `fenced_from` (KIP-588)."""
+    """Return `code` as a request's version knows it.
+
+    Versions before `fenced_from` know INVALID_PRODUCER_EPOCH in place of PRODUCER_FENCED (KIP-588).
+    """
     if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code
@@ -102,7 +105,10 @@ class Transactions(Coordinators[TransactionShard]):
         *,
         patience_ms: int = PATIENCE_MS,
     ) -> None:
-        """Run a command on an id; see `TransactionShard.run`. An error is given as the answer."""
+        """Run a command on a transactional id; see `TransactionShard.run`.
+
+        If that raises an error, the ticket is answered with its code.
+        """
         try:
             shard = self.shard(transactional_id)
             shard.run(transactional_id, ticket, command, patience_ms=patience_ms)
@@ -115,7 +121,7 @@ class Transactions(Coordinators[TransactionShard]):
         ticket: Ticket,
         command: CommandWithId,
     ) -> None:
-        """As `run`, for a command that may need a new producer id."""
+        """Run a command as `run` does, and pass it a new producer id if it needs one."""
         try:
             needed = self.shard(transactional_id).loaded().needs_producer_id(transactional_id)
         except OttlaError as error:
@@ -146,7 +152,7 @@ class Transactions(Coordinators[TransactionShard]):
     ) -> None:
         """Add partitions to a transaction coordinated here, or verify that it has them.
 
-        For the leaders of partitions, at this broker or another (KIP-890).
+        Leaders of partitions, at this broker or another, use it (KIP-890).
         """
 
         def command(

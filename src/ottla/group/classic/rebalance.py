@@ -19,17 +19,17 @@ from ottla.wire.messages.classic_membership import (
 
 
 def join_key(group: Group) -> TimerKey:
-    """The end of the join phase."""
+    """The key of the timer that ends the join phase."""
     return TimerKey(Due.JOIN, group.group_id)
 
 
 def sync_key(group: Group) -> TimerKey:
-    """The end of the sync phase."""
+    """The key of the timer that ends the sync phase."""
     return TimerKey(Due.SYNC, group.group_id)
 
 
 def session_key(group: Group, member_id: str) -> TimerKey:
-    """The end of a member's session."""
+    """The key of the timer that ends a member's session."""
     return TimerKey(Due.SESSION, group.group_id, member_id)
 
 
@@ -39,7 +39,7 @@ def keep_alive(turn: Turn, group: Group, member: Member) -> None:
 
 
 def advance(turn: Turn, group: Group) -> None:
-    """After a change of members start a rebalance, or end the join phase if all have joined."""
+    """Act on a change of members: start a rebalance, or end its join phase if all have joined."""
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_if_all_joined(turn, group)
     else:
@@ -49,8 +49,8 @@ def advance(turn: Turn, group: Group) -> None:
 def prepare(turn: Turn, group: Group) -> None:
     """Ask all members to join again; those that wait for an assignment are answered at once.
 
-    The first rebalance of an empty group lasts `group.initial.rebalance.delay.ms`, and longer
-    while members keep arriving (KIP-134); later ones until all have joined.
+    The join phase of an empty group's first rebalance lasts `group.initial.rebalance.delay.ms`,
+    and longer while members keep arriving (KIP-134). Later ones last until all have joined.
     """
     group.is_initial = group.state is GroupState.EMPTY
     if group.state is GroupState.COMPLETING_REBALANCE:
@@ -73,7 +73,11 @@ def prepare(turn: Turn, group: Group) -> None:
 
 
 def on_join_deadline(turn: Turn, group: Group) -> None:
-    """End the join phase at its deadline, unless an initial one saw new members meanwhile."""
+    """End the join phase at its deadline.
+
+    In an empty group's first rebalance it is extended instead if members have arrived since the
+    last deadline was set and `remaining_delay_ms` is left (KIP-134).
+    """
     if group.state is not GroupState.PREPARING_REBALANCE:
         return
     if group.is_initial and group.is_member_added and group.remaining_delay_ms > 0:
@@ -89,7 +93,10 @@ def on_join_deadline(turn: Turn, group: Group) -> None:
 
 
 def complete_if_all_joined(turn: Turn, group: Group) -> None:
-    """End the join phase if all have joined. An initial one ends by its deadline only."""
+    """End the join phase if all members have joined.
+
+    In an empty group's first rebalance it ends only at its deadline.
+    """
     if group.state is GroupState.PREPARING_REBALANCE and group.all_joined and not group.is_initial:
         complete(turn, group)
 
@@ -98,7 +105,7 @@ def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
     """End the join phase with the members that have joined: a new generation begins.
 
     Dynamic members that did not join are removed; static ones stay until their session ends.
-    `ended_by` is the setting that ended the join phase, None where all had joined.
+    `ended_by` is the setting that ended the join phase, None if all had joined.
     """
     turn.timers.cancel(join_key(group))
     timeout_ms = group.rebalance_timeout_ms
@@ -134,7 +141,7 @@ def complete(turn: Turn, group: Group, ended_by: str | None = None) -> None:
 
 
 def on_sync_deadline(turn: Turn, group: Group) -> None:
-    """Remove members that never asked for their assignment."""
+    """Remove members that have not sent SyncGroup in time, and start another rebalance."""
     if group.state not in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
         return
     if not group.pending_syncs:
@@ -148,7 +155,7 @@ def on_sync_deadline(turn: Turn, group: Group) -> None:
 
 
 def dismiss(turn: Turn, group: Group, member_id: str, code: ErrorCode) -> None:
-    """Remove a member; a waiting request of it is answered `code`. The caller calls `advance`."""
+    """Remove a member, and answer its waiting request with `code`. The caller calls `advance`."""
     turn.timers.cancel(session_key(group, member_id))
     member = group.remove(member_id)
     if member is not None:
@@ -171,7 +178,7 @@ NAMED_IN_REFUSAL = {ErrorCode.FENCED_INSTANCE_ID: True, ErrorCode.REBALANCE_IN_P
 
 
 def _give_up_assignment(turn: Turn, group: Group) -> None:
-    """Leave this generation without an assignment, and drop that of the one before."""
+    """Drop all assignments; answer waiting SyncGroup requests with REBALANCE_IN_PROGRESS."""
     for member in group.members.values():
         member.assignment = b""
         if member.syncing is not None:
@@ -181,7 +188,7 @@ def _give_up_assignment(turn: Turn, group: Group) -> None:
 
 
 def _elect_joined_leader(group: Group) -> bool:
-    """Make sure that the leader is a member that has joined; whether there is one."""
+    """Elect a leader that has joined, unless it is one already; return False if none has joined."""
     if group.leader is not None and group.members[group.leader].joining is not None:
         return True
     for member in group.members.values():
@@ -203,7 +210,7 @@ def join_refused(code: ErrorCode, member_id: str = NO_MEMBER_ID) -> JoinGroupRes
 
 
 def joined(group: Group, member: Member) -> JoinGroupResponse:
-    """A member's answer for the present generation; the leader's also lists all members."""
+    """The JoinGroup response to a member; the leader's also lists all members."""
     leads = member.member_id == group.leader
     return JoinGroupResponse(
         generation_id=group.generation,

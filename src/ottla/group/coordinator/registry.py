@@ -21,7 +21,7 @@ from ottla.group.values.timers import Timers
 
 
 class Registry:
-    """Groups by id, and their deadlines. What must survive changes in `apply`.
+    """Groups by id, and their deadlines. `apply` changes what must survive a restart.
 
     Invariant: an id is in one of `groups` (of the classic protocol), `consumer_groups`, `share`.
     """
@@ -51,7 +51,7 @@ class Registry:
         return self._is_taken(group_id) or group_id in self.share
 
     def turn(self, at: Moment) -> Turn:
-        """A decision to be made."""
+        """Begin a decision at the time `at`."""
         return Turn(self.settings, self.timers, at)
 
     def apply(self, record: CoordinatorRecord) -> None:
@@ -88,9 +88,9 @@ class Registry:
                 self.share.apply(record)
 
     def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
-        """Add a record of a transaction, which takes effect once that is committed.
+        """Keep an offset record of a transaction, which takes effect if that is committed.
 
-        Its group is one from now on, as in Kafka.
+        If there is no group of that id, it is created now, as in Kafka.
         """
         assert isinstance(record, OffsetRecord), "only offsets are committed in transactions"
         if self.any(record.group_id) is None and record.group_id not in self.share:
@@ -110,7 +110,7 @@ class Registry:
         """Drop groups without records and without pending offsets."""
         void = {group_id for group_id, group in self.groups.items() if group.is_void}
         if void and self.pending:
-            # An id that became a share group's while this was pending stays that.
+            # Groups with pending offsets stay, unless their id is a share group's by now.
             void -= {each for each in self.pending.groups() if each not in self.share}
         for group_id in void:
             del self.groups[group_id]
@@ -128,7 +128,7 @@ class Registry:
             del self.share.groups[group_id]
 
     def begin_consumer_group(self, group_id: str) -> ConsumerGroup:
-        """A group of the consumer protocol, with the offsets that are there already."""
+        """Create a group of the consumer protocol, with the offsets committed by its id so far."""
         group = self.consumer_groups[group_id] = ConsumerGroup(group_id)
         classic = self.groups.pop(group_id, None)
         if classic is not None:
@@ -155,7 +155,10 @@ class Registry:
             self.drop_consumer_group(group)
 
     def _keep_offsets(self, group: AnyGroup) -> None:
-        """Keep offsets that outlive a deleted group (the topic is compacted) readable."""
+        """Keep the offsets of a dropped group readable, in a classic group of its id.
+
+        In a compacted topic the records of offsets may outlive those of their group.
+        """
         if group.offsets:
             rest = self.groups[group.group_id] = Group(group.group_id)
             rest.offsets = group.offsets

@@ -1,4 +1,7 @@
-"""The newest context of one end: made again when its files change, kept where they are broken."""
+"""Provides the TLS context of a listener or a client, and renews it when its files change.
+
+If the new files are broken, the former context stays in use.
+"""
 
 import contextlib
 import logging
@@ -17,21 +20,21 @@ from ottla.security.certificate import Certificate, read_certificate
 
 _log = logging.getLogger(__name__)
 
-# Sentences about what a context is made of.
+# Returns warnings about keys and certificates.
 Doubts = Callable[[Material], list[str]]
 Build = Callable[[TlsOptions, Material], ssl.SSLContext]
-# How often files are looked at, if there are new connections at all.
+# How often the files are checked for changes, if there are new connections.
 _LOOK_S = 2.0
-# How often a certificate that stays is judged.
+# How often warnings about an unchanged certificate are repeated.
 _DAY_S = 86_400.0
 # Distinguishes contents of a file: time, size and inode.
 _Stamp = tuple[int, int, int] | None
 
 
 class TlsSource:
-    """Contexts for new connections; those that are open keep theirs.
+    """Provides contexts for new connections; open connections keep theirs.
 
-    `name` is what lines in the log call it. Raises OttlaError where the first cannot be made.
+    `name` stands in log lines. Raises OttlaError if the first context cannot be made.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class TlsSource:
         *,
         doubts: Doubts | None = None,
     ) -> None:
-        """`doubts`: of a listener, which also warns of key files that other users may read."""
+        """Make the first context. Only listeners pass `doubts`, and warn of exposed key files."""
         self._name = name
         self._find_doubts = doubts
         self._options = options
@@ -50,7 +53,7 @@ class TlsSource:
         self._seen_options = options()
         self._seen = _stamps(self._seen_options)
         self._looked_s = 0.0
-        # By the time of `newest`, which begins with the first connection.
+        # By the clock of `newest`; 0 until the first connection.
         self._warned_s = 0.0
         material = load_material(self._seen_options)
         self.context = build(self._seen_options, material)
@@ -68,7 +71,7 @@ class TlsSource:
         return self.context
 
     def refresh(self) -> bool:
-        """Look for changes, and take them over. Returns whether there were any."""
+        """Make a new context if options or files have changed. Return False if none was made."""
         try:
             options = self._options()
             stamps = _stamps(options)
@@ -93,7 +96,7 @@ class TlsSource:
         return True
 
     def _warn_daily(self, now_s: float) -> None:
-        """A broker may run until its certificate is about to end."""
+        """Repeat the warnings once a day, because certificates expire while a broker runs."""
         if self._find_doubts is None or now_s < self._warned_s + _DAY_S:
             return
         is_first, self._warned_s = self._warned_s == 0.0, now_s
@@ -120,10 +123,10 @@ class TlsSource:
 
 
 def server_source(name: str, options: Callable[[], TlsOptions], hosts: Sequence[str]) -> TlsSource:
-    """Contexts of a listener; `hosts` are where clients connect, as far as settings say."""
+    """Return the source of a listener. Clients connect to `hosts`, as far as settings name them."""
 
     def doubts(material: Material) -> list[str]:
-        # Those in one file, as most systems have them; not those of a folder.
+        # Python finds only certificates in one file, as on most systems, not those in a folder.
         public = ssl.create_default_context().get_ca_certs(binary_form=True)
         return certificate_doubts(material, hosts, public, datetime.now(UTC))
 
@@ -131,18 +134,18 @@ def server_source(name: str, options: Callable[[], TlsOptions], hosts: Sequence[
 
 
 def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
-    """Contexts of an end that connects."""
+    """Return the source of a client, which opens connections."""
     return TlsSource(name, options, client_context)
 
 
 def own_certificate(material: Material) -> Certificate | None:
-    """The certificate that this end shows. Raises ValueError where it cannot be read."""
+    """Return the certificate that this end presents. Raises ValueError if it cannot be read."""
     der = next(certificates(material.key_and_chain), None)
     return None if der is None else read_certificate(der)
 
 
 def _complaint(material: Material) -> str:
-    """What is wrong with the time of the own certificate; "" where nothing is."""
+    """Return what is wrong with the validity of this end's certificate; "" if nothing is."""
     try:
         own = own_certificate(material)
     except ValueError:

@@ -1,10 +1,14 @@
-"""Which batches and records of a compacted log stay: decided from headers, keys and the map.
+"""Decides which batches and records of a compacted log stay, from headers, keys and offset map.
 
-The rules are Kafka's. Of each key the latest record stays; a tombstone until its batch's horizon,
-which the first cleaning sets, has passed; a marker as long as records of its transaction precede
-it, and then until a horizon, too; aborted records go. A producer's last batch stays,
-if need be without records, for its sequence number; so does the last batch of the cleaned
-range, for its offset.
+The rules are Kafka's:
+
+- The latest record of each key stays. If it is a tombstone, it goes when its batch's delete
+  horizon, which the first cleaning sets, has passed.
+- Records of aborted transactions go.
+- A transaction's marker stays as long as records of the transaction do. Then a cleaning sets its
+  delete horizon, and it goes when that has passed.
+- The last batch of each producer stays, for its sequence number, and the last batch of the cleaned
+  range, for its offset. If none of their records stay, the empty batch does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,33 +35,34 @@ class LastOfProducer:
 class Fate(Enum):
     """The decision about a batch."""
 
-    # Decided record by record; without any record the batch goes.
+    # Each record is decided on its own. A batch of which no record stays goes, too.
     SIFT = "sift"
-    # The same, but a batch without records stays as a header.
+    # The same, but a batch of which no record stays becomes a header.
     SIFT_KEEP_HEADER = "sift, keep the header"
     # No record stays.
     DROP = "drop"
     DROP_KEEP_HEADER = "drop, keep the header"
-    # A marker stays unchanged; or with a horizon, as no record of its transaction is left.
+    # A marker stays unchanged, or gets a horizon, because no record of its transaction is left.
     KEEP = "keep"
     KEEP_UNTIL = "keep until a horizon"
 
 
 class Transactions:
-    """Which transactions were aborted, and which still have batches; fed in offset order."""
+    """Knows which transactions were aborted and which still have batches; reads in offset order."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """`aborted`: all that have records in the range that is read."""
+        """`aborted` are all aborted transactions with records in the range that is read."""
         # Latest first, so that the next one is at the end.
         self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
-        # By producer: the aborted transaction open at this offset, and whether it has batches.
+        # The aborted transaction of each producer that is open at this offset, and the producers
+        # of which it has batches.
         self._open: dict[int, AbortedTransaction] = {}
         self._seen: set[int] = set()
         # Producers with batches of a transaction that was committed.
         self._committed: set[int] = set()
 
     def on_batch(self, header: BatchHeader) -> bool:
-        """Note a data batch; whether it was aborted."""
+        """Note a data batch; return whether its transaction was aborted."""
         if not header.is_transactional:
             return False
         self._advance(header.last_offset)
@@ -70,7 +75,11 @@ class Transactions:
     def on_marker(
         self, header: BatchHeader, *, is_commit: bool
     ) -> tuple[bool, AbortedTransaction | None]:
-        """Note a marker: whether no record precedes it; and its index entry, if that stays."""
+        """Note a marker.
+
+        Return whether no batch of its transaction is left, and the transaction's entry in the
+        index if that stays.
+        """
         self._advance(header.last_offset)
         producer_id = header.producer_id
         if is_commit:
@@ -90,7 +99,7 @@ class Transactions:
 
 
 class Keeping:
-    """The decisions of one cleaning that do not need to look into a batch."""
+    """The decisions of one cleaning that need only the headers of batches."""
 
     def __init__(
         self,
@@ -100,7 +109,7 @@ class Keeping:
         end_offset: int,
         now_ms: int,
     ) -> None:
-        """`end_offset`: where the cleaned range ends; its last batch keeps at least its header."""
+        """`end_offset` ends the cleaned range, whose last batch keeps at least its header."""
         self._last_batches = last_batches
         self._transactions = transactions
         self._end_offset = end_offset
@@ -150,5 +159,5 @@ class Keeping:
 
 
 def has_horizon(header: BatchHeader) -> bool:
-    """Whether the batch's base timestamp is the time from which its tombstones may go (KIP-534)."""
+    """Whether the batch's base timestamp is its delete horizon (KIP-534)."""
     return header.attributes & DELETE_HORIZON_FLAG != 0

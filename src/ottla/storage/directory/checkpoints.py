@@ -1,8 +1,8 @@
-"""The offset checkpoints of one log directory: their values, and the limits of these.
+"""The offset checkpoints of one log directory: their values, and upper limits for these.
 
-Three are written together (recovery points, high watermarks, log start offsets), the compactor's
-apart. A checkpoint must never promise more of a log than the disk holds: so it is lowered before a
-truncation, and its values are removed before a new log of the same name begins.
+Recovery points, high watermarks and log start offsets are written together, the offsets of the
+compactor separately. A checkpoint must never promise more of a log than the disk holds. So it is
+lowered before a truncation, and its values are removed before a new log of the same name begins.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -32,9 +32,9 @@ class Checkpoints:
         self.recovery_points = self._offsets(RECOVERY_POINTS)
         self.high_watermarks = self._offsets(HIGH_WATERMARKS)
         self.log_starts = self._offsets(LOG_START_OFFSETS)
-        # Up to where compaction has cleaned each log.
+        # The offset up to which compaction has cleaned each log.
         self.cleaned = self._offsets(CLEANED_OFFSETS)
-        # Logs about to be truncated, and the offset: a checkpoint must not be above it.
+        # Logs about to be truncated, and to which offset: no checkpoint may be above it.
         self._floors: dict[TopicPartition, int] = {}
         # Logs whose checkpoint on the disk may still be above that of `_floors`.
         self._unsure: set[TopicPartition] = set()
@@ -42,18 +42,18 @@ class Checkpoints:
         # Partitions whose values were forgotten, and the last job that may still hold them.
         self._forgotten: dict[TopicPartition, int] = {}
         self._forgotten_cleaned: dict[TopicPartition, int] = {}
-        # The ledgers of the last periodic checkpoint, to be written before its log starts.
+        # The ledgers of the last periodic checkpoint, written before its log start offsets.
         self._ledgers: list[LedgerJob] = []
 
     def _offsets(self, name: str) -> dict[TopicPartition, int]:
-        """Read a checkpoint; an unreadable one counts as missing: more is read from the logs."""
+        """Read a checkpoint. An unreadable one counts as missing; then more of the logs is read."""
         try:
             return decode_offsets(self._filesystem.read_bytes(f"{self._path}/{name}"))
         except (FileNotFoundError, ValueError):
             return {}
 
     def is_promised(self, partition: TopicPartition) -> bool:
-        """Whether a log with records should exist, by a checkpoint."""
+        """Whether a checkpoint says that a log with records exists."""
         return bool(self.recovery_points.get(partition) or self.log_starts.get(partition))
 
     @property
@@ -69,7 +69,7 @@ class Checkpoints:
     def hold_down(self, partition: TopicPartition, offset: int) -> None:
         """Keep checkpoints that are prepared from now on at or below `offset`.
 
-        One must be written before the log is truncated there (`note_lowered`).
+        One of them must be on the disk before the log is truncated there (`note_lowered`).
         """
         self._floors[partition] = min(offset, self._floors.get(partition, offset))
         self._unsure.add(partition)
@@ -88,9 +88,10 @@ class Checkpoints:
             self.cleaned[partition] = min(self.cleaned[partition], offset)
 
     def forget(self, partition: TopicPartition, folder: str) -> None:
-        """Have checkpoints prepared from now on leave out the log in `folder`.
+        """Leave the log in `folder` out of checkpoints that are prepared from now on.
 
-        Until one is written, those on the disk may: no log of that name may begin (`is_forgotten`).
+        Until one is written, those on the disk may still have values of the log, so no new log of
+        that name may begin (`is_forgotten`).
         """
         found = [
             values.pop(partition, None)
@@ -103,14 +104,14 @@ class Checkpoints:
         self._ledgers = [job for job in self._ledgers if not job.path.startswith(f"{folder}/")]
 
     def is_forgotten(self, partition: TopicPartition) -> bool:
-        """Whether no checkpoint on the disk holds a value that was forgotten."""
+        """Whether no checkpoint on the disk has values that were forgotten (`forget`)."""
         return not (
             _is_left(self._forgotten, partition, self._order)
             or _is_left(self._forgotten_cleaned, partition, self._cleaned_order)
         )
 
     def prepare_removals(self) -> list[CheckpointJob]:
-        """Jobs that take forgotten values from the disk; none where there are no such values.
+        """Jobs that remove forgotten values from the disk; none if there are no such values.
 
         For other partitions the checkpoints repeat their last values: no log is read.
         """
@@ -124,7 +125,7 @@ class Checkpoints:
         return jobs
 
     def copy_marks(self, partition: TopicPartition, source: "Checkpoints") -> None:
-        """Take over from `source` the values of a log that moves here and lacks them."""
+        """Copy the high watermark and cleaned offset of a log that moves here from `source`."""
         for theirs, ours in (
             (source.high_watermarks, self.high_watermarks),
             (source.cleaned, self.cleaned),
@@ -137,7 +138,7 @@ class Checkpoints:
     ) -> CheckpointJob:
         """Gather the values of the three checkpoints (P19).
 
-        Logs that are not among `logs`, the open ones, keep the values that were read.
+        `logs` are the open logs; the values of others stay as they were read from the disk.
         """
         for partition, log in logs.items():
             recovery_point = log.flush_state.recovery_point
@@ -153,7 +154,7 @@ class Checkpoints:
         return self.prepare_values()
 
     def prepare_values(self) -> CheckpointJob:
-        """The three checkpoints with the last known values, without a look at the logs."""
+        """Prepare the three checkpoints from the values gathered last; no log is read."""
         offsets = {
             RECOVERY_POINTS: self.recovery_points.copy(),
             HIGH_WATERMARKS: self.high_watermarks.copy(),
@@ -162,7 +163,7 @@ class Checkpoints:
         return self._job(offsets, self._order, list(self._ledgers))
 
     def prepare_cleaned(self) -> CheckpointJob:
-        """Gather the ends of the clean parts of logs here."""
+        """Prepare the checkpoint of the offsets up to which logs are cleaned."""
         return self._job({CLEANED_OFFSETS: self.cleaned.copy()}, self._cleaned_order, [])
 
     def _job(
@@ -176,7 +177,7 @@ class Checkpoints:
 
 
 def _ledger_jobs(logs: Collection[Log]) -> list[LedgerJob]:
-    """Jobs that write the ledgers of those logs whose file lacks something."""
+    """Jobs that write the ledgers that have changed since they were written."""
     found = [log.ledger.job(log.filesystem, log.folder) for log in logs if log.ledger.has_news]
     return [job for job in found if job is not None]
 

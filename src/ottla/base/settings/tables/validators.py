@@ -122,7 +122,7 @@ def _gzip_complaint(value: Value) -> str:
 
 
 def _throttled_complaint(value: Value) -> str:
-    """`*`, nothing, or `partition:broker` pairs."""
+    """The fault in a value that should be `*`, empty, or `partition:broker` pairs."""
     assert isinstance(value, tuple)
     if value == ("*",):
         return ""
@@ -134,12 +134,15 @@ def _throttled_complaint(value: Value) -> str:
 
 
 def _overrides_complaint(value: Value) -> str:
-    """Nothing, or `address:count` pairs."""
+    """The fault in a value that should be empty or `address:count` pairs."""
     return _counts_complaint(str(value).split(","), "address")
 
 
 def _user_overrides_complaint(value: Value) -> str:
-    """Nothing, or `user:count` pairs; names in certificates contain commas."""
+    """The fault in a value that should be empty or `user:count` pairs.
+
+    They are separated by semicolons, because names in certificates contain commas.
+    """
     return _counts_complaint(str(value).split(";"), "user")
 
 
@@ -185,7 +188,7 @@ SHARE_ASSIGNOR_CLASSES = {f"{_PACKAGE}.SimpleAssignor": "simple"}
 
 
 def consumer_assignors(names: Iterable[str]) -> tuple[str, ...]:
-    """`group.consumer.assignors`, with a name for each class and no duplicates."""
+    """Replace Java classes in `group.consumer.assignors` by assignors' names; drop duplicates."""
     return tuple(dict.fromkeys(CONSUMER_ASSIGNOR_CLASSES.get(name, name) for name in names))
 
 
