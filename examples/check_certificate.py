@@ -259,7 +259,7 @@ def load_of(manifest: dict[str, Any]) -> dict[str, Any]:
     """What a certificate says of the commit of a manifest."""
     names = ("version", "kind", "previous", "load_id", "created_ms", "files", "dead_letters")
     found = {name: manifest.get(name) for name in (*names, "accepted_loss", "skipped")}
-    found["ledgers"] = [{**one, "told": None} for one in manifest["ledgers"]]
+    found["ledgers"] = [{**one, "reported": None} for one in manifest["ledgers"]]
     for name in ("removed", "removed_dead_letters"):
         found[name] = [file["path"] for file in manifest.get(name, ())]
     return {**found, "digest": manifest["sha256"]}

@@ -75,7 +75,7 @@ class PartitionLedger:
     dead_letters: int = 0
     keyless: int = 0
     # From a broker that keeps a ledger; None for Apache Kafka.
-    told: LedgerTotals | None = None
+    reported: LedgerTotals | None = None
 
     @property
     def accounted(self) -> int:
@@ -107,17 +107,19 @@ class PartitionLedger:
             absent=self.absent + later.absent,
             dead_letters=self.dead_letters + later.dead_letters,
             keyless=self.keyless + later.keyless,
-            told=self.told.and_of(later.told) if self.told and later.told else None,
+            reported=self.reported.and_of(later.reported)
+            if self.reported and later.reported
+            else None,
         )
 
-    def settled(self, told: LedgerTotals) -> "PartitionLedger":
+    def settled(self, reported: LedgerTotals) -> "PartitionLedger":
         """The account after the broker's ledger explained the holes that were found.
 
         Holes are those counted as compacted so far. A hole that the broker's ledger attributes
         neither to compaction nor to a deletion becomes unexplained.
         """
-        explained = told.compacted + max(0, told.deleted - self.deleted)
-        return replace(self, compacted=min(self.compacted, explained), told=told)
+        explained = reported.compacted + max(0, reported.deleted - self.deleted)
+        return replace(self, compacted=min(self.compacted, explained), reported=reported)
 
 
 @dataclass(slots=True)

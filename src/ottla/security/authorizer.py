@@ -120,12 +120,12 @@ class Authorizer:
         """Return the decision with its reason."""
         if principal in self.super_users:
             return Ruling(allowed=True, reason=RulingReason.SUPER_USER)
-        who = str(principal)
+        client = str(principal)
         is_protected = False
         allowing: Acl | None = None
         for section in self.rules.sections(kind, name):
             is_protected = True
-            for acl in naming(section, who):
+            for acl in naming(section, client):
                 if not (_covers(acl, operation) and comes_from(acl, host)):
                     continue
                 if acl.permission is Permission.DENY:

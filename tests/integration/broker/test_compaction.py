@@ -60,7 +60,7 @@ def cleaner_of(broker):
     return asyncio.run(work())
 
 
-def ask(broker, action=CompactAction.TELL, name=NAME):
+def ask(broker, action=CompactAction.DESCRIBE, name=NAME):
     async def work():
         async with Admin(broker.bootstrap) as admin:
             (standing,) = await admin.compaction.of(name, action)

@@ -63,9 +63,9 @@ def load(
     )
     (ledger,) = done.ledgers
     assert ledger.unexplained == 0
-    assert ledger.told is not None
-    assert sum(astuple(ledger.told)) == ledger.end - ledger.start
-    assert ledger.told.unexplained == 0
+    assert ledger.reported is not None
+    assert sum(astuple(ledger.reported)) == ledger.end - ledger.start
+    assert ledger.reported.unexplained == 0
     return ledger
 
 
@@ -73,7 +73,7 @@ def proven(broker: ottla.testing.Broker, folder: Path) -> LedgerTotals:
     """Verify the table; what the broker says of all that was loaded."""
     found = ottla.lake.verify(str(folder), bootstrap=broker.bootstrap)
     assert found.problems == []
-    return found.told[0]
+    return found.reported[0]
 
 
 def compact(broker: ottla.testing.Broker, topic: str) -> None:
@@ -91,7 +91,7 @@ def test_plain(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path) -
     name = topic()
     write(broker, name, 10)
     ledger = load(broker, name, tmp_path)
-    assert (ledger.loaded, ledger.told) == (10, LedgerTotals(10, 0, 0, 0, 0, 0, 0))
+    assert (ledger.loaded, ledger.reported) == (10, LedgerTotals(10, 0, 0, 0, 0, 0, 0))
     assert proven(broker, tmp_path) == LedgerTotals(10, 0, 0, 0, 0, 0, 0)
 
 
@@ -113,7 +113,7 @@ def test_transactional(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path:
             producer.abort_transaction(60)
     ledger = load(broker, name, tmp_path)
     assert (ledger.loaded, ledger.control, ledger.aborted) == (4, 3, 2)
-    assert ledger.told == LedgerTotals(4, 3, 2, 0, 0, 0, 0)
+    assert ledger.reported == LedgerTotals(4, 3, 2, 0, 0, 0, 0)
     assert proven(broker, tmp_path) == LedgerTotals(4, 3, 2, 0, 0, 0, 0)
 
 
@@ -124,7 +124,7 @@ def test_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Pat
     compact(broker, name)
     first = load(broker, name, tmp_path)
     assert (first.loaded, first.compacted) == (3, 17)
-    assert first.told == LedgerTotals(3, 0, 0, 17, 0, 0, 0)
+    assert first.reported == LedgerTotals(3, 0, 0, 17, 0, 0, 0)
     write(broker, name, 6, first=20)
     second = load(broker, name, tmp_path)
     assert (second.loaded, second.compacted) == (6, 0)
@@ -154,7 +154,7 @@ def test_deleted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path)
         admin.logs.delete_records({TopicPartition(name, 0): 8})
     ledger = load(broker, name, tmp_path, accept_loss=True)
     assert (ledger.loaded, ledger.deleted) == (7, 3)
-    assert ledger.told == LedgerTotals(7, 0, 0, 0, 3, 0, 0)
+    assert ledger.reported == LedgerTotals(7, 0, 0, 0, 3, 0, 0)
     broker.apply_retention()
     told = proven(broker, tmp_path)
     assert told.deleted > 8
@@ -190,7 +190,7 @@ def test_truncated(tmp_path: Path) -> None:
         for _ in range(5):
             assert (await scene.write(1, "a", b"lost")).error_code == 0
         done = await load_here(scene)
-        assert done.ledgers[0].told == LedgerTotals(8, 0, 0, 0, 0, 0, 0)
+        assert done.ledgers[0].reported == LedgerTotals(8, 0, 0, 0, 0, 0, 0)
         await scene.cluster.kill(1)
         await scene.cluster.restart(2)
         await scene.cluster.until(lambda: scene.partition(2, "a").leader is not None)
@@ -208,7 +208,7 @@ def test_truncated(tmp_path: Path) -> None:
         )
         assert "altered in the lake: 3, 4, 5, 6, 7" in "".join(found.problems)
         assert words in "".join(found.problems)
-        assert found.told[0] == LedgerTotals(8, 0, 0, 0, 0, 0, 0)
+        assert found.reported[0] == LedgerTotals(8, 0, 0, 0, 0, 0, 0)
 
     async def load_here(scene):  # type: ignore[no-untyped-def]
         return await asyncio.to_thread(

@@ -49,7 +49,9 @@ def read(node: Node, topic: str, first: int = 0) -> Found:
         return found
 
 
-def ask(node: Node, topic: str, action: CompactAction = CompactAction.TELL) -> CompactionStanding:
+def ask(
+    node: Node, topic: str, action: CompactAction = CompactAction.DESCRIBE
+) -> CompactionStanding:
     with sync.Admin(node.bootstrap) as admin:
         (standing,) = admin.compaction.of(TopicPartition(topic, 0), action)
         assert isinstance(standing, CompactionStanding)

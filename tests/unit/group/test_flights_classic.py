@@ -72,7 +72,7 @@ def test_a_silent_member_is_named_with_its_session_timeout():
         driver.advance(2_500)
         driver.heartbeat(a, generation)
     assert told(driver) == [("late", "session.timeout.ms=10000")]
-    assert driver.flight.causes[0][1].who.member_id == b
+    assert driver.flight.causes[0][1].identity.member_id == b
     driver.advance(700)
     driver.join("a again", a, protocols=OFFERED)
     driver.advance(5)
@@ -97,7 +97,7 @@ def test_a_member_that_does_not_join_again_holds_all_up():
         driver.advance(5_000)
         driver.heartbeat(b, generation)
     assert told(driver) == [("changed", None), ("late", "max.poll.interval.ms=60000")]
-    assert driver.flight.causes[1][1].who.member_id == b
+    assert driver.flight.causes[1][1].identity.member_id == b
     assert (driver.flight.formed_ms, driver.flight.ended_by) == (
         *(60_000, "max.poll.interval.ms=60000"),
     )

@@ -56,7 +56,7 @@ def test_a_silent_member_is_named_with_the_setting_of_its_session():
         cluster.advance(5_000)
         b.beat()
     assert told(cluster) == [("late", "group.consumer.session.timeout.ms=45000")]
-    assert cluster.flight.causes[0][1].who.member_id == "a"
+    assert cluster.flight.causes[0][1].identity.member_id == "a"
     settle(b)
     flight = cluster.flight
     assert (flight.ending, flight.moved, flight.partitions) == ("stable", 3, 6)
@@ -89,7 +89,7 @@ def test_a_change_of_topics_is_nobodys_doing():
     settle(a, b)
     flight = cluster.flight
     assert told(cluster) == [("topics changed", None)]
-    assert flight.causes[0][1].who is None
+    assert flight.causes[0][1].identity is None
     assert (flight.ending, flight.partitions, flight.moved) == ("stable", 8, 2)
 
 

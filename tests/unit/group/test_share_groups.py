@@ -9,7 +9,7 @@ from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.records.share import TopicState
 from ottla.group.records.stored import decode, encode
 from ottla.group.share.groups import Allowed
-from ottla.group.share.heartbeats import Heard
+from ottla.group.share.heartbeats import HeartbeatResult
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.topics import AssignedSlot, Share, share_of
 from ottla.wire.messages.classic_membership import JoinGroupRequest
@@ -41,7 +41,7 @@ class Queue:
             self.coordinator.registry.apply(record)
         return decision.replies[0].message if decision.replies else None
 
-    def hear(self, member: str, epoch: int, topics: list[str] | None = None) -> Heard:
+    def hear(self, member: str, epoch: int, topics: list[str] | None = None) -> HeartbeatResult:
         request = ShareGroupHeartbeatRequest(
             group_id=GROUP, member_id=member, member_epoch=epoch, subscribed_topic_names=topics
         )
@@ -49,7 +49,7 @@ class Queue:
         heard = self.carry_out(
             self.coordinator.share.heartbeat(call, request, self.world, PACE, self.at)
         )
-        assert isinstance(heard, Heard)
+        assert isinstance(heard, HeartbeatResult)
         return heard
 
     def begin(self, *partitions: int) -> None:
@@ -67,7 +67,7 @@ class Queue:
         return coordinator
 
 
-def given(heard: Heard) -> Share | None:
+def given(heard: HeartbeatResult) -> Share | None:
     assignment = heard.response.assignment
     return None if assignment is None else share_of(assignment.topic_partitions)
 

@@ -22,7 +22,7 @@ from ottla.broker.share.group_state import GroupShareStates, keys_of
 from ottla.broker.share.messages import Begin
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment, answered
-from ottla.group.share.heartbeats import Heard
+from ottla.group.share.heartbeats import HeartbeatResult
 from ottla.group.values.settings import Pace
 from ottla.metadata.features import GROUP, SHARE
 from ottla.share.records import UNKNOWN, ShareKey
@@ -217,10 +217,12 @@ class ShareGroupHeartbeat(Handler):
                 response.assignment = outcome.response.assignment
         return response
 
-    async def _heartbeat(self, request: RequestContext, body: ShareGroupHeartbeatRequest) -> Heard:
+    async def _heartbeat(
+        self, request: RequestContext, body: ShareGroupHeartbeatRequest
+    ) -> HeartbeatResult:
         topics = ImageTopics(self.view.image)
         pace = self.group_settings.pace(body.group_id)
-        outcome: Heard = await self.groups.run_and_wait(
+        outcome: HeartbeatResult = await self.groups.run_and_wait(
             request,
             body.group_id,
             lambda coordinator, call, at: coordinator.share.heartbeat(call, body, topics, pace, at),
@@ -228,7 +230,7 @@ class ShareGroupHeartbeat(Handler):
         return outcome
 
     async def _begins(
-        self, request: RequestContext, outcome: Heard, group_id: str
+        self, request: RequestContext, outcome: HeartbeatResult, group_id: str
     ) -> dict[ShareKey, Begin]:
         """Return the start offsets of new state: 0 for partitions added to a known topic."""
         allowed = await self.groups.run_and_wait(

@@ -10,7 +10,7 @@ from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.flights import Flight
-from ottla.group.values.notes import GroupEvent, Who
+from ottla.group.values.notes import GroupEvent, MemberIdentity
 from ottla.metadata.decisions import Decision, Decisions
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.decisions import (
@@ -72,7 +72,7 @@ def _described(decision: Decision) -> DescribedDecision:
     )
 
 
-_NOBODY = Who("")
+_UNKNOWN_MEMBER = MemberIdentity("")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -124,14 +124,14 @@ def _rebalance(flight: Flight) -> DescribedRebalance:
 
 
 def _cause(at_ms: int, cause: GroupEvent) -> RebalanceCause:
-    who = cause.who or _NOBODY
+    identity = cause.identity or _UNKNOWN_MEMBER
     return RebalanceCause(
         at_ms=at_ms,
         kind=cause.kind,
-        member_id=who.member_id,
-        client_id=who.client_id,
-        host=who.host,
-        instance_id=who.instance_id,
+        member_id=identity.member_id,
+        client_id=identity.client_id,
+        host=identity.host,
+        instance_id=identity.instance_id,
         words=cause.words,
         setting=cause.setting,
         is_trigger=cause.is_trigger,

@@ -139,19 +139,19 @@ _ADDS_FROM = 5
 # From this version on a producer understands TRANSACTION_ABORTABLE (KIP-890).
 _ABORTABLE_FROM = 4
 # Transaction coordinator errors, mapped to errors that a group coordinator may answer.
-_TOLD = {
+_ANSWERED = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 }
-_TOLD_BEFORE_ADDING = {
-    **_TOLD,
+_ANSWERED_BEFORE_ADDING = {
+    **_ANSWERED,
     ErrorCode.CONCURRENT_TRANSACTIONS: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 }
-_TOLD_OF_OLD = {
-    **_TOLD_BEFORE_ADDING,
+_ANSWERED_TO_OLD_CLIENTS = {
+    **_ANSWERED_BEFORE_ADDING,
     ErrorCode.TRANSACTION_ABORTABLE: ErrorCode.INVALID_TXN_STATE,
 }
 
@@ -239,8 +239,10 @@ class TxnOffsetCommit(Handler):
 def _known_code(code: ErrorCode, version: int) -> ErrorCode:
     """Return the transaction coordinator's error as a client of this version knows it."""
     if version >= _ADDS_FROM:
-        return _TOLD.get(code, code)
-    return (_TOLD_BEFORE_ADDING if version >= _ABORTABLE_FROM else _TOLD_OF_OLD).get(code, code)
+        return _ANSWERED.get(code, code)
+    return (
+        _ANSWERED_BEFORE_ADDING if version >= _ABORTABLE_FROM else _ANSWERED_TO_OLD_CLIENTS
+    ).get(code, code)
 
 
 def _exists(image: ClusterImage, topic: str, index: int) -> bool:

@@ -62,9 +62,9 @@ def verify(
 
 def _show(found: Any) -> None:
     show_ledgers(found.ledgers.values(), empty="an empty table")
-    if found.told:
+    if found.reported:
         click.echo("\nwhat the brokers' ledger says of these offsets now:")
-        rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.told.items())]
+        rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.reported.items())]
         show("table", rows, _BROKER_COLUMNS)
     for one in found.read_again:
         place = f"{found.topic}-{one.partition}: offsets {one.start} to {one.end}"

@@ -21,13 +21,13 @@ from ottla.wire.messages.log_cleaning import (
 class CompactAction(IntEnum):
     """The action requested of a broker: describe the log, estimate a cleaning, or clean."""
 
-    TELL = 0
+    DESCRIBE = 0
     ESTIMATE = 1
     CLEAN = 2
 
 
 # The same actions as strings.
-ActionName = Literal["tell", "estimate", "clean"]
+ActionName = Literal["describe", "estimate", "clean"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Compaction:
         self._calls = calls
 
     async def of(
-        self, partition: TopicPartition, action: CompactAction | ActionName = CompactAction.TELL
+        self, partition: TopicPartition, action: CompactAction | ActionName = CompactAction.DESCRIBE
     ) -> list[CompactionStanding]:
         """Return the state of each replica of `partition`, by broker, after starting `action`.
 
@@ -165,7 +165,7 @@ class Compaction:
         return await self._calls.each_in_time(live, ask, patience_s)
 
     async def of_topic(
-        self, topic: str, action: CompactAction | ActionName = CompactAction.TELL
+        self, topic: str, action: CompactAction | ActionName = CompactAction.DESCRIBE
     ) -> list[CompactionStanding]:
         """Do the same for all partitions of a topic."""
         view = await self._calls.cluster.topic(topic)

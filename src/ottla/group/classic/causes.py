@@ -8,9 +8,9 @@ from ottla.group.values.notes import (
     Given,
     GroupEvent,
     Happening,
+    MemberIdentity,
     MemberStopped,
     Settled,
-    Who,
 )
 
 # The Java client's reason when its program did not poll in time.
@@ -22,7 +22,7 @@ _REASON_LENGTH_MAX = 120
 def note_joined(turn: Turn, group: Group, member: Member, reason: str | None) -> None:
     """Note a new member."""
     words = f"it joined{_because(reason)}"
-    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.JOINED, member.who, words))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.JOINED, member.identity, words))
     turn.note(MemberStopped(group.group_id, member.member_id))
 
 
@@ -32,7 +32,7 @@ def note_changed(
     """Note that a member joined again unasked."""
     did = "the leader asked for new shares" if is_unchanged else "it reads or offers something else"
     words = f"{did}{_because(reason)}"
-    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.CHANGED, member.who, words))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.CHANGED, member.identity, words))
 
 
 def note_returned(turn: Turn, group: Group, member: Member, *, is_trigger: bool) -> None:
@@ -41,7 +41,9 @@ def note_returned(turn: Turn, group: Group, member: Member, *, is_trigger: bool)
     kind = Happening.RETURNED
     setting = f"group.instance.id={member.group_instance_id}"
     turn.note(
-        GroupEvent(group.group_id, CLASSIC, kind, member.who, words, setting, is_trigger=is_trigger)
+        GroupEvent(
+            group.group_id, CLASSIC, kind, member.identity, words, setting, is_trigger=is_trigger
+        )
     )
 
 
@@ -51,7 +53,7 @@ def note_left(turn: Turn, group: Group, member: Member, reason: str | None) -> N
     if reason is not None and _POLL_TIMEOUT in reason:
         setting = f"max.poll.interval.ms={member.rebalance_timeout_ms}"
     words = f"it left{_because(reason)}"
-    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LEFT, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LEFT, member.identity, words, setting))
 
 
 def note_silent(turn: Turn, group: Group, member: Member) -> None:
@@ -63,21 +65,21 @@ def note_silent(turn: Turn, group: Group, member: Member) -> None:
     else:
         words = f"it sent no heartbeat for {member.session_timeout_ms} ms"
         setting = f"session.timeout.ms={member.session_timeout_ms}"
-    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.identity, words, setting))
 
 
 def note_did_not_join(turn: Turn, group: Group, member: Member, waited_ms: int) -> None:
     """Note that the join phase ended without a member."""
     words = f"it did not join again within {waited_ms} ms"
     setting = f"max.poll.interval.ms={waited_ms}"
-    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.identity, words, setting))
 
 
 def note_did_not_sync(turn: Turn, group: Group, member: Member, waited_ms: int) -> None:
     """Note that the sync phase ended without a member."""
     words = f"it did not ask for its assignment within {waited_ms} ms"
     setting = f"max.poll.interval.ms={waited_ms}"
-    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.who, words, setting))
+    turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, member.identity, words, setting))
 
 
 def note_never_came(turn: Turn, group: Group, member_id: str) -> None:
@@ -85,8 +87,8 @@ def note_never_came(turn: Turn, group: Group, member_id: str) -> None:
     if group.state is GroupState.PREPARING_REBALANCE:
         words = "it never came back with the member id it was given"
         setting = "session.timeout.ms"
-        who = Who(member_id)
-        turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, who, words, setting))
+        identity = MemberIdentity(member_id)
+        turn.note(GroupEvent(group.group_id, CLASSIC, Happening.LATE, identity, words, setting))
 
 
 def note_too_many(turn: Turn, group: Group) -> None:

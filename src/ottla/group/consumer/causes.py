@@ -8,10 +8,10 @@ from ottla.group.values.notes import (
     Given,
     GroupEvent,
     Happening,
+    MemberIdentity,
     MemberStopped,
     Settled,
     Targeted,
-    Who,
 )
 
 
@@ -93,11 +93,11 @@ def _note(
     *,
     is_trigger: bool = True,
 ) -> None:
-    who = _who(member_id, group.members[member_id])
+    identity = _identity(member_id, group.members[member_id])
     turn.note(
-        GroupEvent(group.group_id, CONSUMER, kind, who, words, setting, is_trigger=is_trigger)
+        GroupEvent(group.group_id, CONSUMER, kind, identity, words, setting, is_trigger=is_trigger)
     )
 
 
-def _who(member_id: str, metadata: MemberMetadata) -> Who:
-    return Who(member_id, metadata.client_id, metadata.client_host, metadata.instance_id)
+def _identity(member_id: str, metadata: MemberMetadata) -> MemberIdentity:
+    return MemberIdentity(member_id, metadata.client_id, metadata.client_host, metadata.instance_id)

@@ -156,14 +156,14 @@ def heartbeat(
         change(turn, group, CurrentRecord(group.group_id, member_id, after))
         note_step(turn, group, member_id, before, after)
     set_timers(turn, group, member_id, before, after, pace)
-    is_told = (
+    sends_assignment = (
         request.member_epoch == JOIN or is_complete(request) or after.assigned != before.assigned
     )
     return ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=after.epoch,
         heartbeat_interval_ms=_interval_ms(after, pace),
-        assignment=_assignment(after.assigned) if is_told else None,
+        assignment=_assignment(after.assigned) if sends_assignment else None,
     )
 
 

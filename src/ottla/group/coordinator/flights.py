@@ -175,7 +175,9 @@ def _go_on(flight: Flight, note: Note, at: Moment) -> None:
             flight.partitions = sum(sizes.values())
             flight.moved = max(flight.moved, 0)
             flight.unsettled = set(sizes)
-            flight.stopped = {who: ms for who, ms in flight.stopped.items() if who in sizes}
+            flight.stopped = {
+                member_id: ms for member_id, ms in flight.stopped.items() if member_id in sizes
+            }
         case Settled(_, epoch, members, partitions, moved):
             flight.epoch, flight.members = epoch, members
             flight.partitions, flight.moved = partitions, moved

@@ -20,7 +20,7 @@ from ottla.group.records.share import (
     TopicState,
 )
 from ottla.group.share import heartbeats, state_topics
-from ottla.group.share.heartbeats import Heard
+from ottla.group.share.heartbeats import HeartbeatResult
 from ottla.group.values.settings import GroupSettings, Pace
 from ottla.group.values.timers import TimerKey, Timers
 from ottla.group.values.topics import TopicsView
@@ -62,17 +62,17 @@ class ShareGroups:
         pace: Pace,
         at: Moment,
     ) -> GroupDecision:
-        """ShareGroupHeartbeat; the answer is a Heard."""
+        """ShareGroupHeartbeat; the answer is a HeartbeatResult."""
         turn = self._turn(at)
         try:
             heartbeats.require_valid(request)
             group = self._joined(request)
-            heard = heartbeats.heartbeat(turn, group, call, request, topics, pace)
+            result = heartbeats.heartbeat(turn, group, call, request, topics, pace)
         except OttlaError as error:
-            heard = Heard(
+            result = HeartbeatResult(
                 ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
             )
-        turn.reply(call.ticket, heard)
+        turn.reply(call.ticket, result)
         return turn.decision
 
     def begun(self, call: Call, group_id: str) -> GroupDecision:

@@ -50,7 +50,7 @@ _NEW = ShareCurrent(JOIN, JOIN, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeartbeatResult:
     """The outcome of a heartbeat: the answer, and the state to be initialized or deleted.
 
     `epoch` is the group epoch; it becomes the state epoch of state that is initialized.
@@ -82,7 +82,7 @@ def heartbeat(
     request: ShareGroupHeartbeatRequest,
     topics: TopicsView,
     pace: Pace,
-) -> Heard:
+) -> HeartbeatResult:
     """Update a member from its heartbeat, and answer with its assignment.
 
     Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, GROUP_MAX_SIZE_REACHED.
@@ -91,7 +91,7 @@ def heartbeat(
     if request.member_epoch == LEAVE:
         _require_known(group, member_id)
         remove(turn, group, member_id)
-        return Heard(ShareGroupHeartbeatResponse(member_id=member_id, member_epoch=LEAVE))
+        return HeartbeatResult(ShareGroupHeartbeatResponse(member_id=member_id, member_epoch=LEAVE))
     if request.member_epoch == JOIN:
         _require_room(turn, group, member_id)
     else:
@@ -117,7 +117,7 @@ def heartbeat(
         assignment=_assignment(assigned) if needs_assignment else None,
     )
     to_begin = tuple(missing(group, shapes))
-    return Heard(response, group.epoch, to_begin, tuple(group.deleting.values()))
+    return HeartbeatResult(response, group.epoch, to_begin, tuple(group.deleting.values()))
 
 
 def start(turn: Turn, group: ShareGroup) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
-from ottla.group.values.notes import Who
+from ottla.group.values.notes import MemberIdentity
 from ottla.wire.errors import WireError
 from ottla.wire.stored import (
     ConsumerProtocolAssignment,
@@ -53,9 +53,11 @@ class Member:
         return not self.is_new and (self.joining is not None or self.syncing is not None)
 
     @property
-    def who(self) -> Who:
+    def identity(self) -> MemberIdentity:
         """The member as answers to administrators name it."""
-        return Who(self.member_id, self.client_id, self.client_host, self.group_instance_id)
+        return MemberIdentity(
+            self.member_id, self.client_id, self.client_host, self.group_instance_id
+        )
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Its metadata for the leader under `protocol_name`, empty if it does not offer that."""

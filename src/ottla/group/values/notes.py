@@ -25,7 +25,7 @@ class Happening(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class MemberIdentity:
     """A member as answers name it: `host` as Java prints an address, `/10.0.0.1`."""
 
     member_id: str
@@ -44,7 +44,7 @@ class GroupEvent:
     group_id: str
     protocol: str
     kind: Happening
-    who: Who | None
+    identity: MemberIdentity | None
     words: str
     setting: str | None = None
     is_trigger: bool = True

@@ -120,7 +120,7 @@ def _load(manifest: Manifest, digest: str | None) -> dict[str, Any]:
 def _ledger(ledger: PartitionLedger) -> dict[str, Any]:
     """Return the ledger's own counts. The broker's counts are left out: sums do not need them."""
     counts = asdict(ledger)
-    del counts["told"]
+    del counts["reported"]
     return counts
 
 

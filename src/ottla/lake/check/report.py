@@ -46,7 +46,7 @@ class Verification:
     only_in_lake: int = 0
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
     # The brokers' own ledger of all that was loaded, by partition; Apache Kafka has none.
-    told: dict[int, LedgerTotals] = field(default_factory=dict)
+    reported: dict[int, LedgerTotals] = field(default_factory=dict)
     # Ranges that the manifests record as unreadable and that were not read since.
     skipped: list[Unreadable] = field(default_factory=list)
     # Ledgers of ranges that replacements read again, in place of the loads' ledgers.
@@ -74,21 +74,22 @@ class Verification:
         """Return whether no commit of the table is known."""
         return not self.loads and not self.other_commits
 
-    def add(self, findings: Sequence[CheckFindings]) -> None:
-        """Add the tasks' findings, and compare their ledgers with those of the loads."""
-        for found in findings:
-            self.rows += found.rows
-            self.dead_letters += found.dead_letters
-            self.compared += found.compared
-            self.only_in_lake += found.only_in_lake
-            self.replaced += found.replaced
-        self.hash = hash_text(sum(found.hash for found in findings))
-        self.problems += [line for found in findings for line in found.of_dead_letters]
-        self.problems += [line for found in findings for line in found.of_files]
-        self.problems += [line for found in findings for line in found.of_topic]
-        self.problems += [line for found in findings for line in found.of_typed]
-        held = [ledger for found in findings for ledger in found.ledgers]
-        self.problems += _more_than_counted(self.topic, self.ledgers, held)
+
+def add_findings(report: Verification, findings: Sequence[CheckFindings]) -> None:
+    """Add the tasks' findings to the report, and compare their ledgers with those of the loads."""
+    for found in findings:
+        report.rows += found.rows
+        report.dead_letters += found.dead_letters
+        report.compared += found.compared
+        report.only_in_lake += found.only_in_lake
+        report.replaced += found.replaced
+    report.hash = hash_text(sum(found.hash for found in findings))
+    report.problems += [line for found in findings for line in found.of_dead_letters]
+    report.problems += [line for found in findings for line in found.of_files]
+    report.problems += [line for found in findings for line in found.of_topic]
+    report.problems += [line for found in findings for line in found.of_typed]
+    held = [ledger for found in findings for ledger in found.ledgers]
+    report.problems += _more_than_counted(report.topic, report.ledgers, held)
 
 
 def _more_than_counted(

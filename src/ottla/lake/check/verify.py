@@ -15,7 +15,7 @@ from typing import Unpack
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.check.changelog import check_changelog
 from ottla.lake.check.ranges import check_ranges
-from ottla.lake.check.report import Verification
+from ottla.lake.check.report import Verification, add_findings
 from ottla.lake.check.table_state import ComparedTopic, TableAsRead, read_table
 from ottla.lake.job.options import VerifyOptions
 from ottla.lake.job.session import HERE
@@ -83,7 +83,7 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
         if cluster is not None and bootstrap is not None:
             topic = ComparedTopic(bootstrap, _same_topic(cluster, newest))
         check = check_ranges if newest.changelog is None else check_changelog
-        report.add(check(read, cluster, topic, run))
+        add_findings(report, check(read, cluster, topic, run))
         if cluster is not None and topic is not None and topic.described.has_ledger:
             _ask_ledger(cluster, report)
     if report.hash != newest.total_hash or report.rows != newest.total_rows:
@@ -119,7 +119,7 @@ def _ask_ledger(cluster: Cluster, report: Verification) -> None:
                     "damaged; `ottla log dump` tells where"
                 )
             continue
-        report.told[partition] = totals_of(account)
+        report.reported[partition] = totals_of(account)
         if account.unexplained:
             report.problems.append(
                 f"{report.topic}-{partition}: the broker cannot explain {account.unexplained} of "

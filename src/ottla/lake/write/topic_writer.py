@@ -275,6 +275,6 @@ def opened_for(
 
 def _idle_ledgers(plan: LoadPlan) -> list[PartitionLedger]:
     """Return ledgers without offsets for idle partitions, so that their positions are written."""
-    told = LedgerTotals(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
+    reported = LedgerTotals(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
     starts = plan.limits.starts
-    return [PartitionLedger(p, starts[p], starts[p], told=told) for p in plan.idle]
+    return [PartitionLedger(p, starts[p], starts[p], reported=reported) for p in plan.idle]
