@@ -77,7 +77,7 @@ def check_ranges(
 
 
 @dataclass(frozen=True, slots=True)
-class RangeTask:
+class RangeCheck:
     """A range of a partition and the files that hold it. Can be pickled."""
 
     store: FileStore
@@ -104,7 +104,7 @@ class RangeTask:
             if self.compared is None:
                 return _RangeCheck(self, damaged).run()
             with closing(connect(self.compared.bootstrap)) as cluster:
-                topic = _Topic(cluster, self.compared)
+                topic = _TopicRecords(cluster, self.compared)
                 return _RangeCheck(self, damaged, topic).run()
 
 
@@ -117,7 +117,7 @@ def plan_tasks(
     compared: ComparedTopic | None = None,
     bounds: LogBounds = NO_BOUNDS,
     split_bytes: int = SPLIT_BYTES,
-) -> list[RangeTask]:
+) -> list[RangeCheck]:
     """Return tasks that check each of `live` once, and compare all ranges that were loaded.
 
     `foreign` are files of other programs, by partition, which were read already: a task compares
@@ -140,7 +140,7 @@ def plan_tasks(
     skipped: dict[int, list[Unreadable]] = {}
     for one in left_out(manifests):
         skipped.setdefault(one.partition, []).append(one)
-    tasks: list[RangeTask] = []
+    tasks: list[RangeCheck] = []
     for of_loads, of_range in ranges_with_files(manifests, [*live, *foreign]):
         for wanted, files in _pieces(of_loads, of_range, split_bytes):
             at = wanted.partition
@@ -157,11 +157,11 @@ def plan_tasks(
             ]
             held += [dead.pop(path) for path in letters]
             left = tuple(skipped.get(at, ()))
-            tasks.append(RangeTask(store, newest.topic, wanted, tuple(held), left, compared))
+            tasks.append(RangeCheck(store, newest.topic, wanted, tuple(held), left, compared))
     alone = (*rest.values(), *dead.values())
     return [
         *tasks,
-        *(RangeTask(store, newest.topic, None, (one,), (), compared) for one in alone),
+        *(RangeCheck(store, newest.topic, None, (one,), (), compared) for one in alone),
     ]
 
 
@@ -197,7 +197,7 @@ def _pieces(
 
 
 @dataclass(frozen=True, slots=True)
-class _Topic:
+class _TopicRecords:
     """The topic as a task reads it."""
 
     cluster: Cluster
@@ -217,7 +217,9 @@ class _Topic:
 class _RangeCheck:
     """The check of one task. Without a topic it checks files only."""
 
-    def __init__(self, task: RangeTask, damaged: DamagedFiles, topic: _Topic | None = None) -> None:
+    def __init__(
+        self, task: RangeCheck, damaged: DamagedFiles, topic: _TopicRecords | None = None
+    ) -> None:
         self._task = task
         self._damaged = damaged
         self._topic = topic
@@ -312,7 +314,7 @@ class _RangeCheck:
         words = json.dumps(asdict(schema), sort_keys=True)
         return self._typed.get(words) or self._typed.setdefault(words, TypedCheck(schema))
 
-    def _compare(self, wanted: Range, topic: _Topic) -> None:
+    def _compare(self, wanted: Range, topic: _TopicRecords) -> None:
         """Compare the range with the topic: by sums, and row by row if those differ."""
         task, found, cluster = self._task, self._found, topic.cluster
         described, has_holes = topic.compared.described, topic.compared.has_holes
@@ -369,7 +371,7 @@ class _RangeCheck:
             found.of_topic.append(f"{place}: of these {why}")
 
     def _by_offset(
-        self, kept: Range, present: Sequence[HeldFile], topic: _Topic, key: bytes | None
+        self, kept: Range, present: Sequence[HeldFile], topic: _TopicRecords, key: bytes | None
     ) -> Differences:
         differences = Differences()
         for start in range(kept.start, kept.end, _WINDOW_OFFSETS):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ottla.lake
-from ottla.lake.check.ranges import RangeTask, plan_tasks
+from ottla.lake.check.ranges import RangeCheck, plan_tasks
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.tables.opening import existing_table, open_table
@@ -31,7 +31,7 @@ def make(folder: Path, kind: str = "parquet") -> None:
         commit(table, 10)
 
 
-def planned(folder: Path, split_bytes: int) -> tuple[list[RangeTask], list[DataFile]]:
+def planned(folder: Path, split_bytes: int) -> tuple[list[RangeCheck], list[DataFile]]:
     table = existing_table(str(folder))
     manifests: list[Manifest] = [one.manifest for one in table.links() if one.manifest]
     live: dict[str, DataFile] = {}
