@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import advertised_addresses, is_wildcard, listen_addresses
+from ottla.coordination.connect import kind_of
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 
 
@@ -27,7 +28,8 @@ def own_image(
     """
     advertised = advertised_addresses(settings)
     listening = {address.name: address for address in listen_addresses(settings)}
-    alone = not settings.text("coordination.connect").startswith("zookeeper:")
+    kind = kind_of(settings.text("coordination.connect"))
+    alone = kind is None or not kind.spans_machines
     endpoints: dict[str, Endpoint] = {}
     for name, port in ports.items():
         own, address = advertised.get(name), listening[name]

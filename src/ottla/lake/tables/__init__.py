@@ -2,5 +2,5 @@
 
 `opening` opens or makes a table; the manifest has the proof, the format's own log its digest. A
 further format with a log of its own is a `format_log.TableLog` in a module of its own, a name in
-`formats`, and a case in `opening`; `job.held_values` refuses types that it lacks.
+`formats`, and a case in `opening`; `write.table_schema` refuses types that it lacks.
 """
