@@ -84,7 +84,7 @@ _PLACES = ("log.dirs", "log.dir", "coordination.connect")
 def store_settings(place: str) -> BrokerSettings:
     """Settings that name the store of `place`. Raises OttlaError if it names none."""
     scheme, colon, _ = place.partition(":")
-    if colon and any(scheme == kind.scheme for kind in KINDS):
+    if colon and any(scheme == kind.scheme and kind.outlives_process for kind in KINDS):
         return BrokerSettings({"coordination.connect": place})
     path = Path(place).absolute()
     if path.is_dir():

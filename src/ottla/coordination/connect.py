@@ -34,6 +34,8 @@ class StoreKind:
     has_host: bool = False
     # Whether brokers on several machines can share it.
     spans_machines: bool = False
+    # Whether the state outlives the process that made it, so that other processes find it.
+    outlives_process: bool = True
 
 
 async def _open_sqlite(parts: SplitResult, access: StoreAccess, _timeout_ms: int) -> Store:
@@ -77,7 +79,7 @@ KINDS = (
         has_host=True,
         spans_machines=True,
     ),
-    StoreKind("memory", "memory:", _open_memory),
+    StoreKind("memory", "memory:", _open_memory, outlives_process=False),
 )
 
 
