@@ -1,8 +1,8 @@
 """Keeps the answers of a connection in the order of its requests. Does no I/O.
 
-An immediate answer is ready unless an earlier request still waits. For a later answer, `reserve`
-keeps its place, and all following answers wait for it. A request without an answer (acks=0) needs
-no place; if it reserved one, it gives the place up with an empty answer.
+An answer that is known at once may be sent unless an earlier request still waits. For an answer
+that is known only later, `reserve` keeps its place, and all following answers wait for it. A
+request without an answer (acks=0) needs no place. If it reserved one, an empty answer frees it.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ Piece = TypeVar("Piece")
 
 
 class Place(Generic[Piece]):
-    """The place in the order for a later answer."""
+    """The reserved place of an answer that is not known yet."""
 
     __slots__ = ("_order", "on_abandoned", "pieces", "request_bytes")
 
@@ -25,16 +25,16 @@ class Place(Generic[Piece]):
     ) -> None:
         self._order = order
         self.request_bytes = request_bytes
-        # None until it is answered.
+        # None until the request is answered.
         self.pieces = pieces
-        # Called if the client leaves before it is answered.
+        # Called if the client disconnects before the request is answered.
         self.on_abandoned: Callable[[], None] | None = None
 
     # Hot: once per request that is answered later.
     def answer(self, parts: list[Part]) -> None:
         """Send `parts` as soon as all earlier answers are sent. No parts mean no answer."""
         assert self.pieces is None, "answered twice"
-        # A reference cycle with the waiting object would wait for the garbage collector.
+        # Otherwise a reference cycle with the waiting request would live until garbage collection.
         self.on_abandoned = None
         order = self._order
         if order.is_closed:
@@ -48,11 +48,11 @@ class Place(Generic[Piece]):
 class AnswerOrder(Generic[Piece]):
     """The unsent answers of one connection.
 
-    `hold` makes pieces of an answer that may wait; `on_ready` is called when a place was answered
-    and answers are ready, or there is room for more requests.
+    `hold` converts an answer to a form in which it can wait. `on_ready` is called when a reserved
+    place was answered, so that answers can be sent or more requests can be served.
 
-    Hot: if there are no `places`, the connection itself adds an answer to `ready`, and takes the
-    contents of `ready` to send them.
+    Hot: if `places` is empty, the connection itself appends answers to `ready`. It also empties
+    `ready` when it sends them.
     """
 
     __slots__ = (
@@ -76,11 +76,11 @@ class AnswerOrder(Generic[Piece]):
     ) -> None:
         self.hold = hold
         self.is_closed = False
-        # Invariant: the first one is not answered. The deque object never changes.
+        # Invariant: the first place is not answered. The deque object is never replaced.
         self.places: deque[Place[Piece]] = deque()
         # Answers that may be sent. The connection takes them when it sends them.
         self.ready: list[Piece] = []
-        # The size of the requests in `places`.
+        # The total size of the requests in `places`.
         self.unanswered_bytes = 0
         self._on_ready = on_ready
         self._requests_max = requests_max
@@ -88,12 +88,12 @@ class AnswerOrder(Generic[Piece]):
 
     @property
     def room(self) -> int:
-        """Return how many more requests may wait for their answers."""
+        """Return how many more requests may be accepted before the earlier ones are answered."""
         return self._requests_max - len(self.places)
 
     @property
     def is_full(self) -> bool:
-        """Whether the waiting requests are so many or so large that no other may be served."""
+        """Return whether the unanswered requests have reached their limit in number or size."""
         return len(self.places) >= self._requests_max or self.unanswered_bytes >= self._bytes_max
 
     def reserve(self, request_bytes: int) -> Place[Piece]:
@@ -104,7 +104,7 @@ class AnswerOrder(Generic[Piece]):
         return place
 
     def add(self, parts: list[Part] | None) -> bool:
-        """Add the answer to the current request, if it is known already; return `is_full`."""
+        """Add the answer to the current request, or None if it has a place; return `is_full`."""
         if parts:
             if self.places:
                 self.places.append(Place(self, 0, self.hold(parts)))
@@ -113,7 +113,7 @@ class AnswerOrder(Generic[Piece]):
         return self.is_full
 
     def settle(self) -> None:
-        """Move the answers that no longer wait to `ready`, because the first place was answered."""
+        """After the first place was answered, move the answers that can now be sent to `ready`."""
         places = self.places
         while places and (pieces := places[0].pieces) is not None:
             self.unanswered_bytes -= places.popleft().request_bytes
@@ -123,14 +123,14 @@ class AnswerOrder(Generic[Piece]):
     # -- ending
 
     def close(self) -> None:
-        """Drop all later answers."""
+        """Drop all answers whose places are still reserved."""
         self.is_closed = True
 
     def abandon(self) -> list[Piece]:
-        """Call `on_abandoned` of all waiting places; return the answers that will not be sent."""
+        """Call `on_abandoned` of unanswered places; return the answers that will not be sent."""
         self.is_closed = True
-        # The callback belongs to the owner of this object; a cycle would wait for the garbage
-        # collector.
+        # The callback belongs to the owner of this object; the reference cycle would live until
+        # garbage collection.
         self._on_ready = _ignore
         unsent, self.ready = self.ready, []
         places = list(self.places)

@@ -4,9 +4,9 @@ It owns three parts that do no I/O: `request_cutter` finds the requests in the r
 `answer_order` keeps the answers in the order of the requests, and `pressure` decides whether the
 connection is read. This module moves bytes and sets timers.
 
-All whole requests of one receive are served in one turn of the loop, in place, in a buffer that all
-connections of the loop share; the answers of the turn leave in few writes. A request's bytes are
-valid until `serve` returns: a service that needs them longer copies them.
+All whole requests of one receive are served in one turn of the loop, directly in the receive
+buffer, which all connections of the loop share. The answers of the turn are sent in few writes. A
+request's bytes are valid until `serve` returns: a service that needs them longer copies them.
 """
 
 import asyncio
@@ -46,23 +46,25 @@ _log = logging.getLogger(__name__)
 
 # The most bytes of one receive. Frames larger than half of this get their own buffer.
 RECEIVE_BUFFER_BYTES = 1 << 20
-# Answers of one turn that are sent together while more requests wait to be served. Sending all at
-# once would leave a client with few requests in flight idle, and then this loop; sending each alone
-# costs more than creating it. Measured: two for small requests, four for large ones.
+# The number of answers that are sent together while more requests of the turn wait to be served.
+# If all answers were sent at the end, a client with few requests in flight would be idle until
+# then, and this loop afterwards. A write for each answer costs more than creating the answer.
+# Measured: two for small requests, four for large ones.
 _ANSWERS_AT_ONCE = 2
 _ANSWERS_AT_ONCE_IF_LARGE = 4
 _LARGE_REQUEST_BYTES = 4096
-# Requests served together are answered together; more than this would wait too long.
+# The most requests that are served, and so answered, together; more would delay the first answer.
 _RUN_MAX = 4
-# While others wait for memory, holders that are slow for this long are closed.
+# While requests wait for memory, connections that hold memory and are slow for this long are
+# closed.
 _SLOW_S = 10.0
 
 
 class Connection(KnownClient, asyncio.BufferedProtocol):
     """The protocol object of one accepted socket.
 
-    Hot: its loop over requests reads the fields of its parts itself where a call would cost as
-    much as the rest of the work for a small request.
+    Hot: the loop over requests accesses fields of the connection's parts directly, where a method
+    call would cost as much as the rest of the work for a small request.
     """
 
     def __init__(self, hub: Hub, loop: asyncio.AbstractEventLoop) -> None:
@@ -79,12 +81,12 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             bytes_max=limits.unanswered_bytes_max,
         )
         self._pressure = Pressure()
-        # True while requests are served; their answers are sent at the end of the turn at the
+        # True while requests are served. Their answers are sent by the end of the turn at the
         # latest.
         self._in_turn = False
         self._flush_scheduled = False
         self._muting = MuteTimer(loop, self._on_unmute)
-        # Whether the client must log in and has not done so yet: see `limit_requests`.
+        # Whether the client must still log in: see `limit_requests`.
         self._is_limited = False
         # Called when the connection has ended, for any reason.
         self.on_lost: list[Callable[[], None]] = []
@@ -94,7 +96,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         # Set by a service that can serve several requests at once.
         self.serve_run: ServeRun | None = None
         self._serve = hub.service.attach(self)
-        # The functions that serve the held request, and those that serve later requests.
+        # The functions that serve the held request, and the two that serve later requests.
         self._held: tuple[Serve, Serve, ServeRun | None] | None = None
         self._takes_runs = limits.unanswered_requests_max >= _RUN_MAX
         if not self._takes_runs:
@@ -123,7 +125,8 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         for callback in callbacks:
             callback()
         self._hub.on_closed(self)
-        # The functions refer to the connection; a cycle would live until a rare collection.
+        # The functions refer to the connection; the reference cycle would live until garbage
+        # collection.
         self._serve, self.serve_run, self._held = serve_nothing, None, None
         if self._transport.get_extra_info("sslcontext") is not None:
             self._transport.set_protocol(ENDED)
@@ -142,7 +145,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.active = True
         self._cutter.received(nbytes)
-        # READING, and its effect SERVE, are 0; the other states are looked up.
+        # READING and its effect SERVE are 0, which needs no look-up in the table.
         if self._pressure.state:
             if self._pressure.on(Event.RECEIVED) is Effect.KEEP:
                 self._cutter.keep()
@@ -161,15 +164,15 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return self._order.reserve(request_bytes)
 
     def serve_with(self, serve: Serve, serve_run: ServeRun | None) -> None:
-        """Use these functions to serve requests, from the next receive on."""
+        """Use these functions to serve requests, beginning with the next receive."""
         self._serve = serve
         self.serve_run = serve_run if self._takes_runs else None
 
     def limit_requests(self, bytes_max: int | None = None) -> None:
-        """Accept and hold no request larger than `bytes_max`; None means the listener's limit.
+        """Accept no request larger than `bytes_max`; None means the listener's limit.
 
-        This limits unknown clients, because a request kept while an answer is delayed takes memory,
-        too.
+        The limit also applies to a request that is held while its answer is delayed. It is for
+        clients that have not logged in, which should not take much memory.
         """
         most = self._hub.limits.request_bytes_max
         self._is_limited = bytes_max is not None
@@ -180,9 +183,9 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
 
     def belongs_to(self, principal: Principal) -> bool:
-        """Note the client's login.
+        """Set the principal after a login, and count the connection for its user.
 
-        Return False if its user has too many connections, or it has ended.
+        Return False if the user has too many connections, or the connection has ended.
         """
         if self.closed:
             return False
@@ -193,13 +196,14 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return refusal is None
 
     def login_failed(self) -> None:
-        """Note a failed login: new connections of its address may have to wait."""
+        """Note a failed login: new connections from the client's address may be delayed."""
         self._hub.failed(self.peer_host)
 
     def hold(self, then: Serve | None = None) -> None:
-        """Take the current request back, and serve it again at `release`.
+        """Put the current request aside; it is served again when `release` is called.
 
-        The service answers None for it. `then`, if given, serves it the second time.
+        The service must answer None for it now. If `then` is given, it serves the request the
+        second time.
         """
         self._on(Event.HELD)
         if then is None:
@@ -209,14 +213,14 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     def _serve_again(self, frame: memoryview) -> list[Part] | None:
         if self._held is None:
-            # The later requests of the same turn.
+            # Only the first request is the held one; this is a later request of the same turn.
             return self._serve(frame)
         # No reference to `then` may remain: it may hold megabytes.
         (then, self._serve, self.serve_run), self._held = self._held, None
         return then(frame)
 
     def release(self) -> None:
-        """Serve the held request, and the following ones."""
+        """Serve the held request and those that follow it."""
         self._on(Event.RELEASED)
 
     def mute(self, delay_ms: int) -> None:
@@ -225,10 +229,11 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._pause_reading()
 
     def delay(self, delay_ms: int) -> None:
-        """Serve nothing for this long, on a new connection.
+        """Serve no requests of a new connection until `delay_ms` have passed.
 
-        Pausing the transport now has no effect, because uvloop starts reading after this: the first
-        bytes to arrive are kept, and pause it.
+        Pausing the transport at this moment has no effect, because uvloop starts reading
+        afterwards. So the connection keeps the first bytes that arrive, and then pauses the
+        transport.
         """
         self._start_muting(delay_ms)
 
@@ -241,7 +246,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def is_muted(self) -> bool:
-        """Whether the connection is muted or delayed, and the time is not over."""
+        """Return whether a mute or delay is in force."""
         return self._pressure.is_paused_for(Pause.MUTED)
 
     @property
@@ -251,14 +256,14 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def closed(self) -> bool:
-        """Whether this side has closed the connection, or it has ended.
+        """Return whether this side has closed the connection, or it has ended.
 
-        Nothing is served or sent any more.
+        Nothing is served or sent after that.
         """
         return not self._pressure.is_open
 
     def has_left(self) -> bool:
-        """Whether the connection is closed. If the client has closed its side, close it first."""
+        """Return whether the connection is closed; closes it if the client has closed its side."""
         if not self.closed and self.has_departed():
             self.close_quietly()
         return self.closed
@@ -273,7 +278,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
         `kind` defaults to the reason itself.
         """
-        # Answer the requests before the bad bytes, if the client reads at all.
+        # Answer the requests that precede the invalid bytes, if the client reads at all.
         if self._order.ready and not self._must_abort() and self._pressure.is_open:
             self._flush()
         if self._pressure.on(Event.CLOSED) is Effect.CLOSE:
@@ -288,20 +293,20 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._transport.close()
 
     def close_quietly(self) -> None:
-        """Close once written data is sent: the listener stops, or the client was idle."""
+        """Close after sending the written data: the listener stops, or the client was idle."""
         self._pressure.on(Event.CLOSED)
         self._order.close()
         self._transport.close()
 
     def _must_abort(self) -> bool:
-        """Whether waiting for written data might never end."""
+        """Return whether the client may never read the data already written."""
         return self.output.blocked or bool(self._order.places)
 
     # -- serving
 
     # Hot: once per receive, its loop once per request.
     def _serve_received(self) -> None:
-        """Serve the whole received requests, up to one that stops the reading."""
+        """Serve the requests received in full, up to one that pauses the connection."""
         cutter, order, pressure = self._cutter, self._order, self._pressure
         serve, serve_run, places = self._serve, self.serve_run, order.places
         answers = 0
@@ -346,7 +351,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._end_turn()
 
     def _end_turn(self) -> None:
-        """Keep unserved bytes beyond this turn; begin to receive a large request."""
+        """Save the unserved bytes of the shared buffer; begin to receive a large request."""
         cutter, state = self._cutter, self._pressure.state
         if state >= CLOSING:
             return
@@ -380,10 +385,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return self._cutter.large_received
 
     def on_memory(self) -> None:
-        """Continue with the large request that begins in the kept bytes.
-
-        Its memory is now available.
-        """
+        """Receive the large request that begins in the kept bytes, as it has its memory now."""
         cutter, budget = self._cutter, self._hub.budget
         effect = self._pressure.on(Event.MEMORY_GIVEN)
         if effect is Effect.RETURN:
@@ -399,7 +401,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return self._cutter.kept_bytes
 
     def on_too_much(self) -> None:
-        """Close: clients that have not logged in have sent too many unserved bytes."""
+        """Close, because clients that have not logged in hold too many unserved bytes in total."""
         self.close(
             "parts of requests of clients that have not logged in take too much memory, and it has"
             " sent one of the oldest; a login must come whole within moments",
@@ -407,7 +409,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         )
 
     def on_slow(self) -> None:
-        """Close: others wait for memory, and this large request arrives too slowly."""
+        """Close, because this large request arrives too slowly while others wait for memory."""
         if not self._pressure.is_paused_for(Pause.MUTED | Pause.HELD):
             self.close(
                 f"less than a tenth of its request came in {_SLOW_S:.0f} s, while others wait for"
@@ -424,7 +426,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     # -- pressure
 
     def _on(self, event: Event) -> None:
-        """Handle an event that may stop or resume reading."""
+        """Handle an event that may pause or resume reading."""
         effect = self._pressure.on(event)
         if effect is Effect.PAUSE:
             self._pause_reading()
@@ -436,7 +438,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _go_on(self) -> None:
-        """Resume reading; kept requests are served first."""
+        """Resume reading; the requests kept during the pause are served first."""
         assert not self._in_turn
         if self._cutter.return_to_kept():
             self._serve_received()
@@ -489,7 +491,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
 
 def _look_for_slow(loop: asyncio.AbstractEventLoop, budget: MemoryBudget) -> None:
-    """While requests wait for memory, close slow connections that hold it."""
+    """While requests wait for memory, close connections that receive a large request slowly."""
 
     def end_slow() -> None:
         for holder in budget.slow_holders():

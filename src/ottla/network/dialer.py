@@ -1,4 +1,4 @@
-"""Opens a broker's connections to other brokers; a simulated network replaces it."""
+"""Opens a broker's connections to other brokers. Simulations replace the dialer by their own."""
 
 import asyncio
 import contextlib
@@ -24,22 +24,21 @@ class Dialer(Protocol):
         *,
         knocks: bool = False,
     ) -> None:
-        """Connect the protocol made by `protocol` to an address.
+        """Open a connection to an address, with the protocol object that `protocol` creates.
 
-        Raises OttlaError(BROKER_NOT_AVAILABLE).
-
-        `knocks`: only check that the machine answers; without TLS.
+        `knocks` only checks, without TLS, that the host accepts connections. Raises
+        OttlaError(BROKER_NOT_AVAILABLE).
         """
         ...
 
 
 class LoopDialer:
-    """Connects through the running loop: by TCP on a real one, or through a simulation's network.
+    """Connects through the running event loop: by TCP, or over a simulated network.
 
     A connection ends when sent data is not acknowledged for `silence_ms_max` (TCP_USER_TIMEOUT, if
-    the system has it); 0 leaves the time to the system. After a longer silence TCP would wait as
-    long again before its next attempt, even if the network has recovered; a new connection works at
-    once.
+    the system has it); 0 leaves this timeout to the system. After a long network failure, TCP waits
+    about as long again before its next attempt to send. A new connection works as soon as the
+    network has recovered.
     """
 
     def __init__(self, silence_ms_max: int = 0, tls: TlsSource | None = None) -> None:

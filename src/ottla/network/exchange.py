@@ -1,13 +1,14 @@
 """The requests and answers of one connection, on the side that sends the requests. Does no I/O.
 
 `send` returns the bytes of a request, `receive` the answers in the received bytes, and
-`next_deadline_s` the time to call `time_passed`. Answers come in the order of the requests; an
-answer with another correlation id, or an unreadable one, ends the connection, because it could be
-mistaken for the answer to a later request. So does the first missed deadline, since all later
-answers would be late, too. A failed connection stays failed.
+`next_deadline_s` the time at which to call `time_passed`. Answers arrive in the order of the
+requests. An answer with an unexpected correlation id, or an unreadable one, ends the connection,
+because a later answer could be matched to the wrong request. The first missed deadline also ends
+it, since all later answers would be late, too. A failed connection stays failed.
 
-The client's connection, a broker's connection to another and the blocking connection are shells
-over this class: they move bytes, set timers, and hand each outcome to the waiter of its request.
+The client's connection, a broker's connection to another one and the blocking connection are
+shells over this class: they move bytes, set timers, and pass each outcome to the waiter of its
+request.
 """
 
 from collections import deque
@@ -23,10 +24,10 @@ from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.notation import Message
 from ottla.wire.parts import Part
 
-# The shell's own handle of a request: a future, a callback, or None.
+# The shell's own object for a request: a future, a callback, or None.
 Waiter = TypeVar("Waiter")
 
-# A larger size is not a Kafka answer, but bytes of another protocol.
+# No Kafka answer is larger: such a size means that the bytes are of another protocol.
 RESPONSE_BYTES_MAX: Final = 1 << 30
 
 _CODE: Final = Struct(">h")
@@ -57,10 +58,10 @@ class _Sent(NamedTuple, Generic[Waiter]):
 
 
 class Exchange(Generic[Waiter]):
-    """The state of one connection. `name` is how messages to users name the other side.
+    """The state of one connection. `name` is the name of the other side in messages to users.
 
-    Times are seconds of any clock, the same in all calls. Invariant: after a failure nothing is
-    sent, and no more answers are read.
+    Times are in seconds of any clock, the same one for all calls. Invariant: after a failure
+    nothing is sent, and no more answers are read.
     """
 
     __slots__ = (
@@ -85,12 +86,12 @@ class Exchange(Generic[Waiter]):
     ) -> None:
         """Create the exchange.
 
-        `protocol` is a client's `security.protocol`, which failures mention.
+        `protocol` is the `security.protocol` of a client; messages about failures mention it.
         """
         self.failure: Failure | None = None
-        # Invariant: no request in flight has an earlier deadline. It may be the deadline of a
-        # request that was answered meanwhile; `time_passed` then finds the next one. `inf` means
-        # none.
+        # Invariant: no request in flight has an earlier deadline. The request with this deadline
+        # may have been answered already; then `time_passed` finds the next one. `inf` means that
+        # there is none.
         self.next_deadline_s = inf
         self._name = name
         self._client_id = client_id
@@ -140,11 +141,12 @@ class Exchange(Generic[Waiter]):
         return self._cutter.get_buffer()
 
     def receive(self, count: int) -> deque[tuple[Waiter, Any]]:
-        """Process `count` more received bytes; return the answers that are complete.
+        """Process `count` more received bytes; return the complete answers.
 
-        Each answer is a pair of waiter and response, to be taken from the left. An answer that was
-        not taken stays queued; its waiter counts as unanswered if the shell closes the connection
-        first. May set `failure`: the answers before the failure are still valid.
+        Each answer is a pair of waiter and response; the caller removes them from the left of the
+        queue. An answer that was not removed stays queued. If the shell closes the connection
+        first, its waiter is among the unanswered ones. May set `failure`: the answers before the
+        failure are still valid.
         """
         self._cutter.buffer_updated(count)
         return self._answers
@@ -187,7 +189,7 @@ class Exchange(Generic[Waiter]):
     # -- ending
 
     def time_passed(self, now_s: float) -> None:
-        """Fail if a request in flight is overdue; otherwise set `next_deadline_s` exactly again."""
+        """Fail if a request in flight is overdue; otherwise set the exact `next_deadline_s`."""
         first = min(self._sent, key=lambda sent: sent.deadline_s, default=None)
         self.next_deadline_s = inf if first is None else first.deadline_s
         if first is not None and first.deadline_s <= now_s:
@@ -198,7 +200,7 @@ class Exchange(Generic[Waiter]):
             )
 
     def lost(self, error: Exception | None) -> None:
-        """Fail, because the transport reports the end of the connection."""
+        """Fail, because the transport has reported the end of the connection."""
         reason = f" ({error})" if error else ""
         what = "the broker stopped, or it refused what it was sent (its log says why)"
         first = self._sent[0].correlation_id if self._protocol and self._sent else -1
@@ -206,29 +208,29 @@ class Exchange(Generic[Waiter]):
             reason = f" without an answer{reason}"
             what = _reminder("if the port is one of TLS", "SSL or SASL_SSL")
         elif first == 1 and not self._protocol.startswith("SASL"):
-            # The first request after ApiVersions, which needs no login.
+            # Only ApiVersions was answered, which needs no login; this request may have needed one.
             what = _reminder("if clients must log in there", f"SASL_{self._protocol}")
         self.fail(ErrorCode.NETWORK_EXCEPTION, f"closed the connection{reason}; {what}")
 
     def closed(self) -> None:
-        """Fail, because the shell closes the connection itself."""
+        """Fail, because the shell itself closes the connection."""
         self.fail(
             ErrorCode.NETWORK_EXCEPTION, "did not answer before this side closed the connection"
         )
 
     def fail(self, code: ErrorCode, what: str) -> None:
-        """Fail because of the other side, the subject of the sentence.
+        """Fail because of the other side. `what` continues a sentence that begins with `name`.
 
-        The first failure is kept.
+        Only the first failure is kept.
         """
         if self.failure is None:
             self.failure = Failure(code, f"{self._name} {what}")
             self._cutter.stop()
 
     def take_unanswered(self) -> list[Waiter]:
-        """Remove and return the waiters without an answer, in order.
+        """Remove and return the waiters of unanswered requests, in order.
 
-        The caller must pass them the failure.
+        The caller must pass the failure to each of them.
         """
         assert self.failure is not None
         waiters = [waiter for waiter, _ in self._answers] + [sent.waiter for sent in self._sent]

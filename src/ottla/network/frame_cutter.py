@@ -1,8 +1,8 @@
-"""Cuts a stream of answers into frames, for the end of a connection that sends the requests.
+"""Cuts a stream of answers into frames, for the side of a connection that sends the requests.
 
-Small frames are copied out of an inbox; a large one is received straight into the buffer that its
-records are later read from. Neither is written to again. Does no I/O: its methods are those that
-asyncio calls on a `BufferedProtocol`.
+Small frames are copied out of an inbox. A large frame is received directly into a buffer of its
+own, from which its records are later read. Neither is modified afterwards. Does no I/O: its
+methods are those that asyncio calls on a `BufferedProtocol`.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,16 @@ _SIZE: Final = Struct(">i")
 _INBOX_BYTES: Final = 64 << 10
 # A frame has at least a correlation id.
 _FRAME_BYTES_MIN: Final = 4
-# The number of bytes shown of a stream that is not valid.
+# How many bytes of an invalid stream a message shows.
 _SHOWN_BYTES: Final = 16
 
 
 class FrameCutter:
     """The receiving half of one connection.
 
-    `on_frame` is called with each frame, without its size; `on_bad_size` with a size that no answer
-    has, and the first bytes that were read as one. After `stop`, or a bad size, neither is called.
+    `on_frame` is called with each frame, without its size prefix. `on_bad_size` is called with a
+    size that no answer can have, and with the first bytes of that frame. After `stop` or a bad size
+    neither is called.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class FrameCutter:
         self._inbox = bytearray(_INBOX_BYTES)
         self._inbox_view = memoryview(self._inbox)
         self._inbox_end = 0
-        # A frame too large for the inbox, and its received size.
+        # A frame too large for the inbox, and how many of its bytes were received.
         self._large: memoryview | None = None
         self._large_filled = 0
         self._stopped = False
@@ -47,7 +48,7 @@ class FrameCutter:
         self._large = None
 
     def get_buffer(self) -> memoryview:
-        """The buffer for the next receive."""
+        """Return the buffer for the next receive."""
         if self._large is not None:
             return self._large[self._large_filled :]
         return self._inbox_view[self._inbox_end :]
@@ -78,7 +79,7 @@ class FrameCutter:
                 self._large_filled = end - start
                 self._large[: end - start] = self._inbox_view[start:end]
                 return
-            # A copy, because records are read from it after the inbox is reused.
+            # A copy, because its records are still read after the inbox is reused.
             self._on_frame(memoryview(bytes(self._inbox_view[start : start + size])))
             start += size
         if start < end and not self._stopped:

@@ -7,12 +7,12 @@ from typing import Any, cast
 from ottla.base.fairness import MAPPED, counted_address
 from ottla.security.principal import ANONYMOUS, Principal
 
-# Where the system lacks this event, POLLHUP is used.
+# POLLRDHUP, if the system has it; otherwise POLLHUP, which is always reported, must suffice.
 _CLOSED_BY_PEER = getattr(select, "POLLRDHUP", 0)
 
 
 class KnownClient:
-    """The part of a connection that listeners, logins and services fill in and read."""
+    """The client's addresses and identity, which the listener, login and service set and read."""
 
     _transport: asyncio.Transport
     peer_host: str
@@ -22,18 +22,18 @@ class KnownClient:
     def __init__(self) -> None:
         # The service's data about the client; only the service reads it.
         self.identity: object | None = None
-        # The client's identity, as far as its listener knows it.
+        # The client's principal; ANONYMOUS until the listener knows it.
         self.principal: Principal = ANONYMOUS
-        # The user for whom the connection is counted.
+        # The user whose connection count includes this connection.
         self.user: str | None = None
-        # Whether it logged in with a delegation token: it may not request others then.
+        # Whether the client logged in with a delegation token; then it may not request tokens.
         self.by_token = False
-        # The client's name for itself (KIP-511), if it sent one.
+        # The client software's name for itself (KIP-511), if it sent one.
         self.software = ""
 
     @property
     def owner(self) -> str:
-        """The owner that shares limits with this client: its user, or its address."""
+        """The name under which this client shares limits with others: its user, or its address."""
         if self.principal is ANONYMOUS:
             return counted_address(self.peer_host)
         return str(self.principal)
@@ -44,7 +44,7 @@ class KnownClient:
         self.local_host, _ = _address(self._transport.get_extra_info("sockname"))
 
     def has_departed(self) -> bool:
-        """Whether the client has closed its side; bytes that it sent before may still be unread."""
+        """Return whether the client has closed its side; some of its bytes may still be unread."""
         socket = self._transport.get_extra_info("socket")
         if socket is None or socket.fileno() < 0:
             return False
@@ -54,7 +54,7 @@ class KnownClient:
         return bool(poll.poll(0))
 
     def peer_certificate(self) -> bytes | None:
-        """The client's certificate in DER, which the TLS of its listener has verified."""
+        """Return the client's certificate in DER, already verified in the TLS handshake."""
         end = self._transport.get_extra_info("ssl_object")
         return None if end is None else cast("bytes | None", end.getpeercert(True))
 

@@ -22,20 +22,20 @@ from ottla.security.principal import ANONYMOUS
 _log = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME = 4
-# After this many ended TLS connections, and this time, their memory is returned to the system.
+# After this many ended TLS connections, and at this interval, memory is returned to the system.
 _ENDED_MAX = 100
 _GIVE_BACK_S = 1.0
-# A port may be bound while connections of an earlier listener linger (SO_REUSEADDR), but never
-# together with another listener, which that option allows on Windows.
+# The option allows binding a port on which connections of an earlier listener linger. Windows has
+# another option for that, because its SO_REUSEADDR would allow two listeners on one port.
 _ADDRESS_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
 
 
 @runtime_checkable
 class OwnNetwork(Protocol):
-    """A loop with addresses of its own, in a simulated network."""
+    """An event loop of a simulated network, which has addresses of its own."""
 
     def bind(self, host: str, port: int) -> socket.socket:
-        """Take an address for `create_server`. Raises OSError."""
+        """Bind an address, as a socket for `create_server`. Raises OSError."""
         ...
 
 
@@ -52,14 +52,14 @@ class Listener:
         receive_buffer: memoryview | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
-        """Without `tls` the listener is a plaintext one."""
+        """Create the listener; without `tls` it accepts plaintext connections."""
         self.name = name
         self.service = service
         self.limits = limits
         self.budget = budget
         self.receive_buffer = receive_buffer or memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.send_buffer = memoryview(bytearray(CHUNK_BYTES))
-        # In the order in which they were opened.
+        # In the order in which the connections were opened.
         self.connections: dict[Connection, None] = {}
         self.port = 0
         self._quotas = quotas
@@ -69,9 +69,9 @@ class Listener:
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._accepts = True
-        # Called with a client identified by its certificate, and the listener's name.
+        # Called with a connection that has a client certificate, and with the listener's name.
         self.on_certificate: Callable[[Connection, str], None] = lambda _connection, _name: None
-        # TLS connections since memory was last returned.
+        # The number of TLS connections that ended since memory was last returned.
         self._ended = 0
 
     async def start(self, host: str, port: int) -> None:
@@ -92,7 +92,7 @@ class Listener:
         self._schedule_sweep()
 
     def stop_reading(self, goes_on: Callable[[Connection], bool]) -> None:
-        """Accept no more, and stop reading all connections except those that `goes_on` selects.
+        """Accept no new connections, and stop reading all except those that `goes_on` selects.
 
         Answers are still sent.
         """
@@ -103,7 +103,7 @@ class Listener:
                 connection.stop_reading()
 
     async def stop(self) -> None:
-        """Accept no more, and close all connections once written data is sent."""
+        """Accept no new connections, and close the open ones after sending their written data."""
         if self._sweep is not None:
             self._sweep.cancel()
         self._close_server()
@@ -121,7 +121,7 @@ class Listener:
         """Count a new connection. Returns the reason if it must be closed at once."""
         self.connections[connection] = None
         if self._tls is not None:
-            # It was counted before its handshake.
+            # A TLS connection was counted before its handshake.
             if not self._accepts:
                 return "the broker stops"
             refusal = self._tls.identify(connection)
@@ -132,14 +132,14 @@ class Listener:
             return refusal
         refusal, wait_ms = self.enter(connection.peer_host)
         if not self._accepts:
-            # It was accepted in the turn in which the server was closed.
+            # Accepted in the same turn of the loop in which the server was closed.
             return "the broker stops"
         if not wait_ms:
             return refusal
         if refusal is None:
             connection.delay(wait_ms)
         else:
-            # It is closed before its delay is over, so nothing of it is served.
+            # It is closed before this delay ends, so none of its requests is served.
             connection.delay(2 * wait_ms + 1000)
             self._loop.call_later(wait_ms / 1000, _close, connection, refusal)
         return None
@@ -154,7 +154,10 @@ class Listener:
             self._stopped.set()
 
     def enter(self, host: str) -> tuple[str | None, int]:
-        """Count a connection of an address; return the reason to close it, and when (ms)."""
+        """Count a connection of an address.
+
+        Return the reason to close it, or None, and the number of milliseconds to wait before that.
+        """
         verdict = self._quotas.open(self.name, host, int(self._loop.time() * 1000))
         return verdict.refusal, verdict.wait_ms
 
@@ -219,7 +222,7 @@ def _close(connection: Connection, refusal: str) -> None:
 def _bind(
     loop: asyncio.AbstractEventLoop, host: str, port: int, limits: ConnectionLimits
 ) -> socket.socket:
-    """A bound socket with the listener's options. Raises OttlaError with the reason if it fails."""
+    """Return a bound socket with the listener's options. Raises OttlaError with the reason."""
     try:
         return loop.bind(host, port) if isinstance(loop, OwnNetwork) else _bound(host, port, limits)
     except OSError as error:
@@ -248,7 +251,7 @@ def _bound(host: str, port: int, limits: ConnectionLimits) -> socket.socket:
 def _socket(
     family: socket.AddressFamily, address: tuple[str, int], limits: ConnectionLimits
 ) -> socket.socket:
-    """A socket bound to `address`; the IPv6 wildcard accepts IPv4, too."""
+    """Return a socket bound to `address`; on the IPv6 wildcard it accepts IPv4, too."""
     accepting = socket.socket(family, socket.SOCK_STREAM)
     try:
         accepting.setsockopt(socket.SOL_SOCKET, _ADDRESS_OPTION, 1)

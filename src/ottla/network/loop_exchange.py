@@ -1,7 +1,7 @@
-"""Runs an exchange on a loop: its transport, the timer of its deadlines, and its end.
+"""Runs an exchange on an event loop, with a transport and a timer for its deadlines.
 
-The client's connection and a broker's connection to another are asyncio protocols that use it. Each
-passes answers and failures to the waiters in its own way.
+The client's connection and a broker's connection to another one are asyncio protocols that use
+it. Each passes answers and failures to its waiters in its own way.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ Waiter = TypeVar("Waiter")
 
 
 class LoopExchange(Generic[Waiter]):
-    """The sending and closing half of one connection.
+    """The half of one connection that sends requests and closes.
 
-    `on_failed` is called when a deadline has passed; it must call `end`, as after any other
+    `on_failed` is called when a deadline has passed. It must call `end`, as is necessary after any
     failure.
     """
 
@@ -39,17 +39,17 @@ class LoopExchange(Generic[Waiter]):
         self.transport: asyncio.Transport | None = None
         self._on_failed = on_failed
         self._is_over = False
-        # Set for the earliest deadline, which may belong to a request answered meanwhile.
+        # Set for the earliest deadline; the request that has it may have been answered meanwhile.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = inf
 
     @property
     def is_open(self) -> bool:
-        """Whether requests can be sent."""
+        """Return whether requests can be sent."""
         return self.transport is not None and not self._is_over
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Note that the connection is made; if it was closed before, drop it."""
+        """Take the transport of the new connection; drop it if this object was closed before."""
         # uvloop's transports have these methods, but not the base class.
         self.transport = cast("asyncio.Transport", transport)
         if self._is_over:
@@ -57,7 +57,7 @@ class LoopExchange(Generic[Waiter]):
 
     # -- sending
 
-    # Hot: once per request, follower's fetches included.
+    # Hot: once per request, including the fetches of followers.
     def send(self, message: Message, version: int, timeout_s: float, waiter: Waiter) -> None:
         """Send a request; the connection fails if it is not answered in time."""
         assert self.transport is not None
@@ -92,7 +92,7 @@ class LoopExchange(Generic[Waiter]):
     # -- ending
 
     def end(self) -> list[Waiter]:
-        """End the connection after a failure, and return the waiters to fail."""
+        """End the connection after a failure; return the waiters, which the caller must fail."""
         assert not self._is_over
         self._is_over = True
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""The memory for requests being received, before and after login."""
+"""The limits on memory for requests that are being received, before and after login."""
 
 import mmap
 from typing import Final, Protocol
@@ -7,8 +7,8 @@ from ottla.base.fairness import fair_share
 from ottla.base.system import anonymous_memory
 
 BYTES_MAX: Final = 16 << 20
-# The part of the limit down to which connections are closed, so that the next request does not
-# exceed it at once.
+# Connections are closed until only this part of the limit is in use, so that the next request
+# does not exceed the limit again at once.
 _STAYS: Final = 3 / 4
 
 
@@ -17,25 +17,25 @@ class Keeper(Protocol):
 
     @property
     def kept_bytes(self) -> int:
-        """Return the bytes of its requests held now."""
+        """Return how many bytes of requests the connection holds now."""
         ...
 
     def on_too_much(self) -> None:
-        """Close the connection: all such clients together exceed the limit."""
+        """Close the connection, because all clients without a login exceed the limit together."""
         ...
 
 
 class BytesBeforeLogin:
     """The bytes of incomplete or waiting requests of clients that have not logged in.
 
-    Clients that log in send whole requests, which are served at once. So at the limit, the
-    connections that have held bytes for the longest time are closed.
+    A client that logs in sends whole requests, which are served at once. So when the limit is
+    reached, the connections that have held bytes for the longest time are closed.
     """
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        # In the order in which each began to hold bytes; some of the counted bytes may have been
-        # served since.
+        # In the order in which the connections began to hold bytes. The number may be out of date:
+        # some of the bytes may have been served since.
         self._kept: dict[Keeper, int] = {}
         # Invariant: the sum of `_kept`.
         self.noted_bytes = 0
@@ -72,33 +72,33 @@ class BytesBeforeLogin:
                 keeper.on_too_much()
 
 
-# Buffers of up to this size in total are kept for later large requests; their sizes are multiples
-# of the grain.
+# Up to this many bytes of free buffers are kept for later large requests. Buffer sizes are
+# multiples of the grain.
 _SPARE_BYTES_MAX: Final = 4 << 20
 _GRAIN_BYTES: Final = 64 << 10
-# While others wait, at least one of this many parts of each request must arrive between two checks.
+# While requests wait, a tenth of each request in memory must arrive between two checks.
 _PORTIONS: Final = 10
 
 
 class Holder(Protocol):
-    """A connection that receives a large request, one at a time."""
+    """A connection that is receiving a large request. It receives only one at a time."""
 
     @property
     def owner(self) -> str:
-        """Return the user, or the address if the user is unknown."""
+        """Return the user, or the client's address if the user is unknown."""
         ...
 
     @property
     def large_received(self) -> int:
-        """Return the received bytes of the large request."""
+        """Return how many bytes of the large request were received."""
         ...
 
     def on_memory(self) -> None:
-        """Continue: the memory that this holder waited for is now taken for it."""
+        """Continue, because the memory that this holder waited for has been taken for it."""
         ...
 
     def on_slow(self) -> None:
-        """Close if the client is at fault: others wait, and its request arrives too slowly."""
+        """Close if the client is at fault: its request arrives too slowly while others wait."""
         ...
 
 
@@ -106,31 +106,31 @@ class MemoryBudget:
     """The memory budget for requests being received, over all connections.
 
     A client announces the size of a request first, and may then send nothing. Therefore one owner
-    cannot take the whole budget, and `slow_holders` are closed while others wait. Waiting owners
-    take turns. A request larger than the whole budget is admitted when nothing else is held;
-    otherwise it could never be served.
+    cannot take the whole budget, and while others wait, the connections in `slow_holders` are
+    closed. Waiting owners take turns. A request larger than the whole budget could never fit, so it
+    is admitted when no other request holds memory.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         # Separate from the budget, because large requests come after the login.
         self.before_login = BytesBeforeLogin()
         self._limit_bytes = limit_bytes
-        # An owner with a request in memory gets more only while its requests fit in this.
+        # An owner that has a request in memory gets more only while all its requests fit in this.
         self._share_bytes = fair_share(limit_bytes)
-        # Invariant: `held_bytes` is the sum of `_held`, and of `_owned`.
+        # Invariant: `held_bytes` is the sum of `_held`, and also the sum of `_owned`.
         self.held_bytes = 0
         self._held: dict[Holder, tuple[str, int]] = {}
         self._owned: dict[str, int] = {}
-        # By owner; the next owner in turn comes first.
+        # By owner, in the order of their turns.
         self._waiting: dict[str, dict[Holder, int]] = {}
-        # The bytes that holders had received at the last check; None if no check is running.
+        # The bytes that each holder had received at the last check; None if no check is running.
         self._seen: dict[Holder, int] | None = None
-        # Returned buffers for later large requests: new pages cost more than filling them.
+        # Free buffers for later large requests: mapping new pages costs more than filling them.
         self._spare: list[mmap.mmap] = []
         self._spare_bytes = 0
 
     def take(self, holder: Holder, size: int) -> bool:
-        """Take `size` bytes now. If it returns False, `on_memory` is called once they are taken."""
+        """Take `size` bytes now and return True; or return False, and call `on_memory` later."""
         owner = holder.owner
         is_free = self._has_share(owner, size) and self._fits(size)
         if is_free and not (self._waiting and self._must_wait(owner)):
@@ -140,7 +140,7 @@ class MemoryBudget:
         return False
 
     def give(self, holder: Holder) -> None:
-        """Return a holder's memory to the budget; waiting holders get their turn."""
+        """Return a holder's memory to the budget, and admit waiting requests that fit."""
         owner, size = self._held.pop(holder)
         self.held_bytes -= size
         self._owned[owner] -= size
@@ -151,7 +151,7 @@ class MemoryBudget:
         self._go_on()
 
     def leave(self, holder: Holder) -> None:
-        """Stop waiting for memory, if the holder waits."""
+        """Remove a holder from the requests that wait for memory, if it waits."""
         for owner, line in self._waiting.items():
             if line.pop(holder, None) is not None:
                 if not line:
@@ -172,7 +172,7 @@ class MemoryBudget:
         return memoryview(anonymous_memory(whole))[:size]
 
     def give_buffer(self, holder: Holder, buffer: memoryview) -> None:
-        """Give back a buffer that is no longer in use, and the bytes taken for it."""
+        """Return a buffer that is no longer in use, together with the bytes taken for it."""
         spare = buffer.obj
         assert isinstance(spare, mmap.mmap)
         if self._spare_bytes + len(spare) <= _SPARE_BYTES_MAX:
@@ -180,17 +180,17 @@ class MemoryBudget:
             self._spare_bytes += len(spare)
         self.give(holder)
 
-    # -- clients that announce much and send slowly
+    # -- clients that announce large requests and send slowly
 
     @property
     def is_short(self) -> bool:
-        """Whether requests wait for memory."""
+        """Return whether requests wait for memory."""
         return bool(self._waiting)
 
     def look(self) -> bool:
-        """Note the bytes received by all holders, for `slow_holders`.
+        """Begin a check: note how many bytes each holder has received, for `slow_holders`.
 
-        Returns False if they are noted already.
+        Return False if a check is running already.
         """
         if self._seen is not None:
             return False
@@ -198,9 +198,9 @@ class MemoryBudget:
         return True
 
     def slow_holders(self) -> list[Holder]:
-        """Return the holders that received under a tenth of their request since `look`.
+        """Return the holders that have received less than a tenth of their request since `look`.
 
-        A completely received request is not slow, even if it waits to be served.
+        A request received in full is not slow, even if it waits to be served.
         """
         seen, self._seen = self._seen or {}, None
         if not self._waiting:
@@ -218,7 +218,7 @@ class MemoryBudget:
     # -- turns
 
     def _must_wait(self, owner: str) -> bool:
-        """Whether the owner must wait: its own requests wait, or another lacks only room."""
+        """Return whether the owner has a waiting request, or another's waits only for room."""
         return owner in self._waiting or any(self._may_be_next(each) for each in self._waiting)
 
     def _go_on(self) -> None:
@@ -226,7 +226,7 @@ class MemoryBudget:
             self._let_in(owner)
 
     def _next_owner(self) -> str:
-        """Return the next owner whose request fits; None if the next one must wait for room."""
+        """Return the owner whose request comes next; "" if that request does not fit yet."""
         for owner in self._waiting:
             if self._may_be_next(owner):
                 return owner if self._fits(next(iter(self._waiting[owner].values()))) else ""

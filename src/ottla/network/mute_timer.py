@@ -1,4 +1,4 @@
-"""The mute time of a connection: one timer, which a longer time replaces."""
+"""The mute time of a connection: a single timer, which a longer mute time replaces."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ class MuteTimer:
     __slots__ = ("_loop", "_on_end", "_until_s", "timer")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[], None]) -> None:
-        """`on_end` is called when the time is over."""
+        """Create the timer; `on_end` is called when the time is over."""
         self._loop = loop
         self._on_end: Callable[[], None] | None = on_end
         # By the loop's clock.
@@ -18,7 +18,7 @@ class MuteTimer:
         self.timer: asyncio.TimerHandle | None = None
 
     def lengthen(self, delay_ms: int) -> bool:
-        """Extend it to `delay_ms` from now; False if it lasts longer already."""
+        """Extend the time to `delay_ms` from now; return False if it already lasts longer."""
         until_s = self._loop.time() + delay_ms / 1000
         if until_s <= self._until_s:
             return False

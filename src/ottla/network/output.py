@@ -1,8 +1,9 @@
-"""The outgoing bytes of a client, and file regions read only when the socket takes them.
+"""The outgoing bytes of a client. File regions are read only when the socket can take them.
 
-A slow client therefore costs one chunk of memory, however much it requested. Cached regions are
-read without blocking (RWF_NOWAIT) into a buffer that all connections share, and are sent at once,
-with the bytes before and after them; a thread reads uncached ones, while later answers wait.
+A slow client therefore costs one chunk of memory, however much it requested. Regions in the page
+cache are read without blocking (RWF_NOWAIT) into a buffer that all connections share, and are sent
+at once, together with the bytes before and after them. A thread reads regions that are not
+cached, while later answers wait.
 """
 
 import asyncio
@@ -20,17 +21,18 @@ _log = logging.getLogger(__name__)
 
 # Measured (ADR 4): larger chunks fall out of the processor's cache, smaller ones cost calls.
 CHUNK_BYTES = 512 << 10
-# TLS copies each chunk three times. Copies of this size stay in the cache, and the allocator reuses
-# their memory; half a MiB would be mapped anew for each (2.5 times the CPU).
+# TLS copies each chunk three times. Copies of this size stay in the processor's cache, and the
+# allocator reuses their memory. Copies of half a MiB would be mapped anew each time, which takes
+# 2.5 times the CPU.
 TLS_CHUNK_BYTES = 64 << 10
-# Pieces of one write.
+# The most pieces in one write.
 _PIECES_MAX = 64
 # `_gather` returns this first if the next region is not in the page cache.
 _IS_COLD = True
 
 
 class HeldRegion:
-    """A file region that may wait, with its own descriptor that keeps the file open."""
+    """A file region that can wait to be sent; its own descriptor keeps the file open."""
 
     __slots__ = ("fd", "position", "size")
 
@@ -44,7 +46,7 @@ class HeldRegion:
 
 
 Bytes = bytes | bytearray | memoryview
-# Kept by a connection until the socket takes it.
+# The form in which a connection keeps a part of an answer until the socket takes it.
 Piece = Bytes | HeldRegion
 
 
@@ -54,7 +56,7 @@ def held(parts: list[Part]) -> list[Piece]:
         if part.__class__ is FileRegion:
             break
     else:
-        # Nearly always true already; a copy would double the cost.
+        # A cast, since nearly always all parts are bytes already; a copy would double the cost.
         return cast("list[Piece]", parts)
     return [HeldRegion(part) if isinstance(part, FileRegion) else part for part in parts]
 
@@ -76,7 +78,7 @@ class Output:
         on_drained: Callable[[], None],
         chunk: memoryview,
     ) -> None:
-        """Create the output. Regions are read into `chunk`, which is free between any two calls."""
+        """Create the output. It reads file regions into `chunk`, which is unused between calls."""
         self._transport = transport
         self._loop = loop
         self._on_drained = on_drained
@@ -90,11 +92,11 @@ class Output:
 
     @property
     def blocked(self) -> bool:
-        """Whether the client reads more slowly than it requests."""
+        """Return whether unsent data waits because the client reads too slowly."""
         return self._paused or bool(self._waiting)
 
     def send(self, pieces: list[Piece]) -> None:
-        """Send `pieces` after everything sent before."""
+        """Send `pieces` after all earlier ones."""
         if not self._waiting:
             for piece in pieces:
                 if piece.__class__ is HeldRegion:
@@ -112,7 +114,7 @@ class Output:
         self._paused = True
 
     def resume(self) -> None:
-        """Write again: the socket has taken its data."""
+        """Resume writing: the socket's buffer has room again."""
         self._paused = False
         self._pump()
         if not self.blocked:
@@ -141,7 +143,7 @@ class Output:
     def _gather(self) -> tuple[bool, list[Bytes], int]:
         """Collect the data of one write.
 
-        Return whether an uncached region is next, the data, and its size.
+        Return whether a region outside the page cache is next, the data, and its size.
         """
         waiting, chunk = self._waiting, self._chunk
         pieces: list[Bytes] = []
@@ -175,7 +177,7 @@ class Output:
             try:
                 sent = os.writev(self._descriptor, pieces)
             except OSError:
-                # The socket is full; or it is broken, which the transport finds out by itself.
+                # The socket is full; or it is broken, which the transport notices by itself.
                 sent = 0
             if sent == size:
                 return
@@ -204,7 +206,7 @@ class Output:
             return
         chunk = b"" if error is not None else job.result()
         if not chunk:
-            # The answer's size was sent before, so only closing can signal the error to the client.
+            # The answer's size was sent already, so the client learns of the error only by a close.
             _log.error("cannot read a segment for a client, closing its connection: %s", error)
             self._transport.abort()
             return
@@ -218,9 +220,10 @@ class Output:
 
 
 def read_warm(fd: int, position: int, room: memoryview) -> int:
-    """Read the cached bytes at `position` into `room`; return their number, 0 if none are cached.
+    """Read the bytes at `position` that are in the page cache into `room`; return their number.
 
-    A failed read also returns 0; the blocking read that follows then reports the error.
+    Return 0 if none are cached, or if the read fails; the blocking read that follows then reports
+    the error.
     """
     try:
         if system.NO_WAIT is None:
@@ -237,7 +240,7 @@ def read_warm(fd: int, position: int, room: memoryview) -> int:
 
 
 def _descriptor(transport: asyncio.Transport) -> int | None:
-    """Return the socket of a transport that allows writing to it directly."""
+    """Return the descriptor of the transport's socket, or None if it must not be written to."""
     socket = transport.get_extra_info("socket")
     if socket is None or transport.get_extra_info("sslcontext") is not None:
         return None

@@ -1,7 +1,7 @@
 """One connection from this broker to another: a shell over `network.exchange` with callbacks.
 
-Many requests may be in flight. Any failure ends the connection, which is never reopened; retries
-are decided elsewhere.
+Many requests may be in flight. Any failure ends the connection, and it is never reopened; its
+user decides about retries.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ _UNSENT_BYTES_MAX = 64 << 20
 class PeerConnection(asyncio.BufferedProtocol):
     """The protocol object of one connection; a `Dialer` connects it.
 
-    `name` is how messages to users name the other side. `on_lost` is called once, with the error,
-    when the connection ends otherwise than by `close`, after the requests in flight have received
-    the error.
+    `name` is the other broker's name in messages to users. `on_lost` is called once, with the
+    error, when the connection ends for any reason except `close`. The requests in flight receive
+    the error before that.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection has ended, perhaps before it was open."""
+        """Return whether the connection has ended; it may never have been open."""
         return self._failure is not None
 
     @property
@@ -66,8 +66,8 @@ class PeerConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request; `on_answer` is called once, later, with its response or an OttlaError.
 
-        `version` None means the highest that we know. The connection ends if no answer comes within
-        `timeout_ms`. If nothing can be sent, raises OttlaError without calling `on_answer`.
+        `version` None means the highest known version. The connection ends if there is no answer
+        within `timeout_ms`. If nothing can be sent, raises OttlaError without calling `on_answer`.
         """
         self._require_sendable()
         if version is None:
@@ -92,7 +92,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         return await answered
 
     def close(self) -> None:
-        """Close now; requests in flight fail."""
+        """Close now; the requests in flight fail."""
         self._exchange.closed()
         self._end()
 
@@ -110,7 +110,7 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         answers = self._exchange.receive(nbytes)
-        # A callback may close the connection, which takes the other answers' waiters.
+        # A callback may close the connection, which removes the waiters of the remaining answers.
         while answers:
             on_answer, message = answers.popleft()
             on_answer(message)

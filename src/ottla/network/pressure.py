@@ -1,8 +1,8 @@
 """Decides when a connection is read, paused and ended, by a table of states. Does no I/O.
 
 Requests are received and served only in the state READING. Any reason of `Pause` stops both, and
-several may hold at once; when the last one ends, kept requests are served before more is read.
-CLOSING means that this side has closed the connection, LOST that it has ended.
+several reasons may hold at once. When the last one ends, kept requests are served before more
+bytes are read. In the state CLOSING this side has closed the connection; in LOST it has ended.
 """
 
 from enum import Enum, IntEnum, IntFlag
@@ -12,29 +12,29 @@ from typing import Final
 class Pause(IntFlag):
     """The reasons not to read a connection."""
 
-    # The service takes no request now; the request that it declined is kept.
+    # The service has put a request aside until it can serve it.
     HELD = 1
-    # A quota is exceeded, or connections come too fast: nothing is served for a time.
+    # A quota is exceeded, or new connections come too fast: nothing is served for some time.
     MUTED = 2
-    # A large request waits until the budget of all connections has memory for it.
+    # A large request waits for memory in the budget of all connections.
     MEMORY = 4
-    # Too many requests have no answer yet.
+    # Too many requests are unanswered.
     UNANSWERED = 8
     # The client reads more slowly than it requests.
     OUTPUT = 16
-    # The broker stops: nothing is served any more.
+    # The broker is stopping, and serves no more requests.
     STOPPING = 32
 
 
-# A state is a number: READING (0), a sum of reasons, CLOSING or LOST. So the hot loop can test `if
-# pressure.state:`.
+# A state is a number: READING (0), a sum of reasons, CLOSING or LOST. So the hot loop can test
+# `if pressure.state:`.
 READING: Final = 0
 CLOSING: Final = 64
 LOST: Final = 65
 
 
 class Event(IntEnum):
-    """The events of a connection."""
+    """The events that change the state of a connection, or need a reaction of it."""
 
     RECEIVED = 0
     HELD = 1
@@ -53,7 +53,7 @@ class Event(IntEnum):
 
 
 class Effect(Enum):
-    """The connection's reaction to an event."""
+    """The reaction of a connection to an event."""
 
     NOTHING = "nothing"
     SERVE = "serve what was received"
@@ -137,7 +137,7 @@ def _step(event: Event, state: int) -> tuple[int, Effect]:
             return state, Effect[cell.name]
 
 
-# By event and state, so that an event costs one look-up.
+# Effects and next states by event and state, so that an event costs one look-up.
 _STEPS: Final = tuple(tuple(_step(event, state) for state in STATES) for event in Event)
 
 
@@ -157,11 +157,11 @@ class Pressure:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is neither closed by this side nor lost."""
+        """Return whether the connection is neither closed by this side nor lost."""
         return self.state < CLOSING
 
     def is_paused_for(self, reason: Pause) -> bool:
-        """Whether `reason` is among the reasons for which the connection is not read."""
+        """Return whether `reason` is one of the reasons for the current pause."""
         return self.state < CLOSING and bool(self.state & reason.value)
 
 

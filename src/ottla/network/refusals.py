@@ -1,4 +1,4 @@
-"""Log lines about refused clients: one per cause and interval, however often a client retries."""
+"""Logs refused clients: one line per cause and interval, however often a client retries."""
 
 import logging
 from collections.abc import Callable, Hashable
@@ -9,10 +9,11 @@ _log = logging.getLogger(__name__)
 
 _INTERVAL_MS = 600_000
 _INTERVAL = "10 minutes"
-# Lines of all causes together, since a client may have any number of addresses.
+# The most lines per minute for all causes together, since clients may use many addresses.
 _LINES_MAX = 100
 _LINES_INTERVAL_MS = 60_000
-# Limits each text in a cause, which may be a name sent by a client, because causes are remembered.
+# The most characters of each text in a cause. Causes are remembered, and may contain names that
+# clients send.
 _CAUSE_CHARACTERS_MAX = 300
 
 
@@ -22,16 +23,16 @@ class Refusals:
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._seldom = Seldom(_INTERVAL_MS)
-        # The lines of this minute, its start, and the number of lines left out in it.
+        # The lines logged in this minute, its start, and the number of lines left out in it.
         self._lines = 0
         self._began_ms = 0
         self._left_out = 0
 
     def log(self, cause: Hashable, text: Callable[[], str]) -> None:
-        """Log `text()`, unless a line of the same cause was logged a short time ago.
+        """Log `text()`, unless a line with the same cause was logged a short time ago.
 
-        `cause` names the client's address or id and the problem, without numbers that differ
-        between attempts.
+        `cause` consists of the client's address or id and the kind of problem. It must not contain
+        numbers that change with each attempt.
         """
         now_ms = int(self._now_s() * 1000)
         held_back = self._seldom.admit(_bounded(cause), now_ms)

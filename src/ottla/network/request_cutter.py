@@ -1,9 +1,9 @@
-"""Cuts received bytes into requests, and recognises other protocols in the first of them.
+"""Cuts received bytes into requests, and recognises other protocols by the first bytes.
 
-Bytes are received into `get_buffer` and counted by `received`; `advance` then goes from one whole
-request to the next, and `keep` saves the rest at the end of the turn. A request is read in place:
-in the buffer that all connections of a loop share, in its own buffer if it is large, or in a copy
-if it had to wait. Its bytes are valid until the turn ends.
+Bytes are received into `get_buffer` and counted by `received`. `advance` then moves from one whole
+request to the next, and `keep` saves the remaining bytes at the end of the turn. Requests are read
+in place: in the buffer that all connections of a loop share, in a separate buffer for a large
+request, or in a copy for a request that had to wait. Their bytes are valid until the turn ends.
 """
 
 from struct import Struct
@@ -33,7 +33,7 @@ _HTTP_ANSWER: Final = (
 
 
 class Foreign(NamedTuple):
-    """Another protocol: its name, a description with a remedy, and an answer for its clients."""
+    """A protocol other than Kafka: its name, an explanation with a remedy, and an answer."""
 
     name: str
     what: str
@@ -98,9 +98,9 @@ class RequestCutter:
     Hot: the connection reads `start`, `position` and `view` itself, because a call for each of them
     would cost as much as cutting a small request.
 
-    Invariants: `start <= position <= end`. Between two turns unserved bytes are in `_kept`, or in
-    its buffer if they are a whole large request. While a large request is being received, nothing
-    else is kept.
+    Invariants: `start <= position <= end`. Between two turns, unserved bytes are in `_kept`, or in
+    the large request's own buffer if that request is complete. While a large request is being
+    received, no other bytes are kept.
     """
 
     __slots__ = (
@@ -120,31 +120,31 @@ class RequestCutter:
     )
 
     def __init__(self, shared: memoryview, request_bytes_max: int) -> None:
-        # The request that `advance` found is view[start:position], after its size;
+        # The request that `advance` found is view[start:position]; the size prefix is before it.
         # view[position:end] holds the bytes received after it.
         self.view = shared
         self.start = self.position = self.end = 0
-        # Set by `advance` if the bytes cannot be a request. After that, nothing is cut.
+        # Set by `advance` if the bytes cannot be a request. After that no more requests are found.
         self.bad_bytes: BadBytes | None = None
         self._shared = shared
         # Larger requests get a buffer of their own.
         self._shared_bytes_max = len(shared) // 2
-        # Bytes received and not served in the last turn.
+        # The bytes received but not served in the last turn.
         self._kept = b""
         self._request_bytes_max = request_bytes_max
-        # The most bytes of one receive; 0 means as many as there is room for.
+        # The most bytes to receive at once; 0 means as many as fit in the buffer.
         self._receive_bytes_max = 0
-        # 0 until the first bytes of the connection were checked, because they may belong to another
-        # protocol.
+        # 0 until the first bytes of the connection were checked for another protocol; then the
+        # largest accepted request.
         self._accepted_bytes_max = 0
-        # A request too large for the shared buffer, and the number of its received bytes.
+        # A request too large for the shared buffer, and how many of its bytes were received.
         self._large: memoryview | None = None
         self._large_filled = 0
 
     def limit(self, request_bytes_max: int, receive_bytes_max: int = 0) -> None:
-        """Accept requests of at most this many bytes from the next one on.
+        """Accept only requests of at most this many bytes, beginning with the next one.
 
-        `receive_bytes_max` limits one receive, and so the bytes kept, of a client that has not
+        `receive_bytes_max` limits one receive, and thus the bytes kept, for a client that has not
         logged in; 0 means no limit.
         """
         self._request_bytes_max = request_bytes_max
@@ -157,7 +157,7 @@ class RequestCutter:
     def get_buffer(self) -> memoryview:
         """Return the buffer for the next bytes.
 
-        Must not be called while a complete large request is unserved.
+        Must not be called before a complete large request is served.
         """
         if self._large is not None:
             return self._large[self._large_filled :]
@@ -171,7 +171,7 @@ class RequestCutter:
         return self._shared[len(kept) :]
 
     def received(self, count: int) -> None:
-        """Note that `count` more bytes were received into the buffer that `get_buffer` returned."""
+        """Note that `count` bytes were received into the buffer that `get_buffer` returned."""
         if self._large is not None:
             self._large_filled += count
             if self._large_filled == len(self._large):
@@ -186,7 +186,7 @@ class RequestCutter:
 
     # Hot: once per request.
     def advance(self) -> int:
-        """Go to the next whole request; return its size, or 0 if there is none."""
+        """Move to the next whole request; return its size, or 0 if there is none."""
         start = self.position
         body = start + SIZE_BYTES
         if body > self.end:
@@ -203,13 +203,13 @@ class RequestCutter:
         return size
 
     def take_back(self) -> None:
-        """Return to the current request: the next `advance` finds it again."""
+        """Go back before the current request, so that the next `advance` finds it again."""
         self.position = self.start
 
     def _is_acceptable(self, start: int, size: int) -> bool:
         foreign = foreign_protocol(bytes(self.view[start : start + SIZE_BYTES]))
         if foreign is not None:
-            # A client that has used Kafka's protocol would take the answer for a response.
+            # A client that has already used Kafka's protocol would read this answer as a response.
             answer = b"" if self._accepted_bytes_max else foreign.answer
             self.bad_bytes = BadBytes(f"the client sent {foreign.what}", foreign.name, answer)
         elif 0 < size <= self._request_bytes_max:
@@ -222,12 +222,12 @@ class RequestCutter:
             self.bad_bytes = BadBytes(why, "size")
         return False
 
-    # -- bytes not served in this turn
+    # -- bytes that are not served in this turn
 
     def keep(self) -> int:
-        """Keep the uncut bytes beyond this turn, since other connections use the shared buffer.
+        """Save the unserved bytes, since other connections use the shared buffer after this turn.
 
-        Returns `large_bytes`.
+        Return `large_bytes`.
         """
         if self._large is not None:
             return 0
@@ -237,7 +237,7 @@ class RequestCutter:
         return self.large_bytes
 
     def return_to_kept(self) -> bool:
-        """Continue with the kept bytes; return False if there are none."""
+        """Continue with the bytes saved by `keep`; return False if there are none."""
         kept = self._kept
         if kept:
             # A bytearray, because requests are modified in place.
@@ -250,9 +250,9 @@ class RequestCutter:
 
     @property
     def large_bytes(self) -> int:
-        """Return the buffer size needed by the first kept request.
+        """Return the size of the buffer that the first kept request needs.
 
-        0 if the shared buffer suffices.
+        0 means that the shared buffer suffices.
         """
         if len(self._kept) < SIZE_BYTES:
             return 0
@@ -260,7 +260,7 @@ class RequestCutter:
         return frame_bytes if frame_bytes > self._shared_bytes_max else 0
 
     def begin_large(self, buffer: memoryview) -> None:
-        """Receive the large request that begins in the kept bytes into `buffer`."""
+        """Use `buffer` for the large request that begins in the kept bytes."""
         assert len(self._kept) < len(buffer) == self.large_bytes
         buffer[: len(self._kept)] = self._kept
         self._large, self._large_filled = buffer, len(self._kept)
@@ -268,17 +268,17 @@ class RequestCutter:
 
     @property
     def is_large_served(self) -> bool:
-        """Whether a large request was received and cut, so that its buffer is free."""
+        """Return whether the large request was received and found, so that its buffer is free."""
         return self.view is self._large and self.position == self.end
 
     @property
     def kept_bytes(self) -> int:
-        """Return the bytes received and not served in the last turn, without a large request."""
+        """Return how many bytes `keep` saved in the last turn, not counting a large request."""
         return len(self._kept)
 
     @property
     def large_received(self) -> int:
-        """Return how many bytes of the current large request were received."""
+        """Return how many bytes of the current large request have been received."""
         return self._large_filled
 
     def take_large(self) -> memoryview | None:

@@ -20,7 +20,7 @@ class ConnectionLimits:
     # A connection with this many unanswered requests is not read.
     unanswered_requests_max: int = 256
     unanswered_bytes_max: int = 64 << 20
-    # `connections.max.idle.ms`; negative: never.
+    # `connections.max.idle.ms`; negative means never.
     idle_ms_max: int = 600_000
     # `socket.send.buffer.bytes`, `socket.receive.buffer.bytes`; -1 leaves them to the system.
     send_buffer_bytes: int = -1
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class CloseConnection(Exception):
     """Raised by a service to close the connection at once; the reason is logged.
 
-    Reasons of one `kind` are one log line per address (see `network.refusals`), so `kind` must not
-    contain text chosen by the client.
+    All reasons of one `kind` share one log line per address (see `network.refusals`), so `kind`
+    must not contain text chosen by the client.
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -45,18 +45,18 @@ class CloseConnection(Exception):
         self.kind = kind
 
 
-# Answers the request in a frame (its size prefix cut off) with the parts to send. Returns None or
-# no parts if nothing is to be sent now: there is no answer, or `defer` was called for it. Raises
-# CloseConnection.
+# Serves the request in a frame (without its size prefix) and returns the parts of the answer to
+# send. Returns None or no parts if there is no answer, or if `defer` was called because the answer
+# comes later. Raises CloseConnection.
 Serve = Callable[[memoryview], "list[Part] | None"]
 
-# Serves several consecutive requests, each preceded by its size, at most as many as the second
-# argument. Returns the bytes of the served requests, sizes included, and the parts to send. Returns
-# None, having done nothing, if the first request must be served by itself.
+# Serves several consecutive requests, each preceded by its size. The second argument is the most to
+# serve. Returns the number of bytes of the served requests, size prefixes included, and the parts
+# to send. Returns None, and does nothing, if the first request must be served by itself.
 ServeRun = Callable[[memoryview, int], "tuple[int, list[Part]] | None"]
 
 
-# The reserved place of a later answer.
+# The reserved place of an answer that comes later.
 Slot = Place[Piece]
 
 
@@ -64,12 +64,12 @@ class Service(Protocol):
     """Answers the requests of connections."""
 
     def attach(self, connection: "Connection") -> Serve:
-        """Begin to serve a connection."""
+        """Begin to serve a connection; return the function that serves its requests."""
         ...
 
 
 class Hub(Protocol):
-    """What the connections of one listener share."""
+    """The objects that the connections of one listener share."""
 
     service: Service
     limits: ConnectionLimits

@@ -1,6 +1,6 @@
-"""Accepts the connections of a TLS listener: each is counted before its handshake.
+"""Accepts the connections of a TLS listener, and counts each one before its handshake.
 
-The loop's own TLS does the work; each handshake is a task with a time limit.
+The event loop's own TLS is used; each handshake runs in a task with a time limit.
 """
 
 import asyncio
@@ -18,20 +18,23 @@ from ottla.network.tls.trouble import of_client
 _log = logging.getLogger(__name__)
 
 HANDSHAKE_TIMEOUT_S = 10.0
-# How long a client may take to answer the end of the TLS stream.
+# How long to wait for a client's reply when the TLS stream is closed.
 _CLOSE_TIMEOUT_S = 2.0
-# How long a client whose handshake failed may take to read the alert.
+# How long a connection whose handshake failed stays open, so that the client can read the alert.
 _LINGER_S = 1.0
 _LINGER_BYTES = 64 << 10
-# The pause after the system had no descriptor for a new connection.
+# The pause before the next accept when the process had no free file descriptor.
 _PAUSE_S = 0.1
 
 
 class Slots(Protocol):
-    """Counts connections from before their handshake."""
+    """Counts connections, beginning before their handshake."""
 
     def enter(self, host: str) -> tuple[str | None, int]:
-        """Count a connection; return the reason to close it, and milliseconds to wait before."""
+        """Count a connection.
+
+        Return the reason to close it, or None, and the number of milliseconds to wait before that.
+        """
         ...
 
     def leave(self, host: str) -> None:
@@ -44,7 +47,7 @@ class Slots(Protocol):
 
 
 class _Shaking(asyncio.Protocol):
-    """The protocol object until the handshake is done."""
+    """The protocol object of a connection until its handshake is done."""
 
     def __init__(self, make: Callable[[], asyncio.BaseProtocol]) -> None:
         self._make = make
@@ -58,10 +61,10 @@ class _Shaking(asyncio.Protocol):
 
 
 class TlsAcceptor:
-    """Accepts on a bound socket.
+    """Accepts connections on a bound socket.
 
-    `make` creates the protocol of each connection after its handshake. From then on the
-    connection's owner removes it from the counts.
+    `make` creates the protocol of each connection after its handshake. From then on the owner of
+    the connection subtracts it from the counts.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class TlsAcceptor:
         self._start(self._accept())
 
     def close(self) -> None:
-        """Accept no more, and cancel handshakes in progress."""
+        """Accept no more connections, and cancel the handshakes in progress."""
         for task in self._tasks:
             task.cancel()
         self._accepting.close()
@@ -104,7 +107,8 @@ class TlsAcceptor:
             host = address[0].removeprefix("::ffff:")
             refusal, wait_ms = self._slots.enter(host)
             self._start(self._receive(accepted, host, address[1], refusal, wait_ms))
-            # One per turn, so that requests of open connections are served between two handshakes.
+            # At most one connection per turn of the loop, so that requests are served between
+            # handshakes.
             await asyncio.sleep(0)
 
     async def _receive(
@@ -119,7 +123,7 @@ class TlsAcceptor:
             else:
                 self._refuse(host, port, refusal, refusal)
         except OSError as error:
-            # A handshake that the client gives up costs as much as a failed one, but is not logged.
+            # A handshake that the client abandons costs as much as a failed one, but is not logged.
             self._slots.failed(host)
             trouble = of_client(error)
             if trouble is not None:
@@ -130,7 +134,7 @@ class TlsAcceptor:
                 self._slots.leave(host)
 
     async def _shake(self, accepted: socket.socket, shaking: _Shaking) -> None:
-        # After a failure the loop closes its own descriptor, before the alert could be sent.
+        # After a failure the loop closes its descriptor at once; the alert is sent over this copy.
         own = accepted.dup()
         try:
             await self._loop.connect_accepted_socket(
@@ -148,7 +152,7 @@ class TlsAcceptor:
             own.close()
 
     async def _say_why(self, own: socket.socket, alert: bytes) -> None:
-        """Send the alert and keep reading: closing with unread bytes would reset the connection."""
+        """Send the alert and keep reading; a close with unread bytes would reset the connection."""
         own.setblocking(False)
         with contextlib.suppress(OSError):
             own.send(alert)

@@ -1,4 +1,4 @@
-"""The TLS of one listener: its contexts, and the principals of certificates."""
+"""The TLS of one listener: its contexts, and the principals of client certificates."""
 
 import asyncio
 import ssl
@@ -36,7 +36,7 @@ def check_listeners(settings: BrokerSettings) -> None:
 
 
 def _reached_at(settings: BrokerSettings, address: ListenerAddress) -> list[str]:
-    """Return the host that clients connect to: the advertised one, else the listener's own."""
+    """Return the host that clients connect to: the advertised one, or else the listener's own."""
     host = advertised_addresses(settings).get(address.name, address).host
     return [] if is_wildcard(host) else [host]
 
@@ -58,14 +58,14 @@ class ListenerTls:
         self._rules = MappingRules(str(own_rules or settings.text(_RULES)))
 
     def context(self) -> ssl.SSLContext:
-        """Return the context for a new connection; changed files are noticed here."""
+        """Return the context for a new connection; renews it first if files have changed."""
         return self._source.newest(asyncio.get_running_loop().time())
 
     def identify(self, connection: Connection) -> str | None:
-        """Set a connection's principal from its certificate.
+        """Set a connection's principal from its client certificate.
 
-        Returns the reason if it must be closed. Without a certificate it stays ANONYMOUS; on a SASL
-        listener the login decides.
+        Return the reason to close the connection, or None. Without a certificate the principal
+        stays ANONYMOUS. On a SASL listener the login decides instead.
         """
         held = connection.peer_certificate()
         if held is None:
@@ -75,7 +75,7 @@ class ListenerTls:
         except ValueError as error:
             return None if self._is_sasl else f"its certificate cannot be read ({error})"
         if end <= _now():
-            # The handshake does not check it if a TLS 1.2 session is resumed.
+            # The handshake does not check the expiry if a TLS 1.2 session is resumed.
             return f"its certificate expired {end:%Y-%m-%d %H:%M:%S} UTC: renew it"
         if self._is_sasl:
             return None

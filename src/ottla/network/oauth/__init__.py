@@ -1,4 +1,5 @@
-"""OAuth over HTTPS, for OAUTHBEARER: an issuer's keys, and this process's tokens.
+"""OAuth over HTTPS, for OAUTHBEARER: an issuer's public keys, and this process's own tokens.
 
-Everything here blocks: an event loop calls it in a thread. Begin with `tokens` and `fetching`.
+All calls in this package block, so an event loop makes them in a thread. Begin with `tokens` and
+`issuer_reader`.
 """

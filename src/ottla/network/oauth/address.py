@@ -1,4 +1,4 @@
-"""Addresses of an issuer in settings: `https:` or `file:`, and only allowed ones."""
+"""Checks the addresses of an OAuth issuer in settings: `https:` or `file:`, if allowed."""
 
 from collections.abc import Collection
 from typing import Final, NamedTuple
@@ -10,22 +10,22 @@ _HTTPS_PORT: Final = 443
 
 
 class IssuerAddress(NamedTuple):
-    """A file, or a server's URL. `url` is the text of the setting; it has no secret."""
+    """The path of a file, or a server's URL. `url` is the setting's text, which has no secret."""
 
     url: str
     path: str
-    host: str = ""  # Empty: a file.
+    host: str = ""  # Empty for a file.
     port: int = 0
 
 
 def read_address(
     setting: str, url: str, allowed: Collection[str], allowed_by: str
 ) -> IssuerAddress:
-    """The address in a setting. `allowed_by` says where `allowed` comes from.
+    """Return the address in a setting. `allowed_by` names the setting that `allowed` comes from.
 
-    Raises OttlaError(INVALID_CONFIG). The list stands apart from the setting, as in Kafka
-    (CVE-2025-27817): settings that come from elsewhere cannot have this process read its files or
-    ask servers that only it reaches.
+    Raises OttlaError(INVALID_CONFIG). As in Kafka (CVE-2025-27817), the allowed addresses are not
+    part of the same settings: otherwise settings from an untrusted source could make this process
+    read its files or send requests to internal servers.
     """
     try:
         parts = urlsplit(url)

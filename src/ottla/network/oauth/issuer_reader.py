@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 from ottla.base.private_files import read_small
 from ottla.network.oauth.address import IssuerAddress
 
-# A megabyte of JSON may contain very many objects, and parsing it would block the interpreter.
+# Even a megabyte of JSON may contain so many objects that parsing it would block the interpreter.
 _BYTES_MAX: Final = 256 << 10
-# The limit of an answer with its headers.
+# The size limit of an answer, headers included.
 _RECEIVED_MAX: Final = 2 * _BYTES_MAX
 _CHUNK_BYTES: Final = 64 << 10
 
@@ -32,7 +32,7 @@ class FetchFailed(Exception):
 
 
 class IssuerReader:
-    """Reads one address. `tls` returns the context for a new connection."""
+    """Reads one address. `tls` returns the TLS context for a new connection."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class IssuerReader:
         self._read_s = read_s
 
     def get(self, headers: Mapping[str, str] | None = None) -> bytes:
-        """The document. Raises FetchFailed."""
+        """Return the document. Raises FetchFailed."""
         if self.endpoint.host:
             return self._ask("GET", None, headers or {})
         try:
@@ -56,12 +56,12 @@ class IssuerReader:
             raise FetchFailed(error.strerror or "it cannot be read") from None
 
     def post(self, form: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
-        """The answer to a form. Raises FetchFailed."""
+        """Post a form and return the answer. Raises FetchFailed."""
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return self._ask("POST", urlencode(form), {**kind, **headers})
 
     def _ask(self, method: str, body: str | None, headers: Mapping[str, str]) -> bytes:
-        """Request it, without redirections or a proxy, as either would lead elsewhere."""
+        """Send a request to the allowed address only, that is, without redirections and proxies."""
         endpoint = self.endpoint
         try:
             connection = http.client.HTTPSConnection(
@@ -107,10 +107,10 @@ def _content(response: http.client.HTTPResponse) -> bytes:
 
 
 class _InTime(http.client.HTTPResponse):
-    """An answer that must end by a deadline, however slowly it arrives.
+    """An answer that must be complete by a deadline, however slowly it arrives.
 
-    A time-out of the socket alone begins anew with each byte of a header; and before an answer any
-    number of others may say `100 Continue`.
+    A socket timeout alone is not enough: it begins anew with each received byte of a header, and a
+    server may send any number of `100 Continue` responses before the answer.
     """
 
     def __init__(self, sock: socket.socket, method: str, deadline_s: float) -> None:
@@ -149,10 +149,10 @@ T = TypeVar("T")
 
 
 async def in_daemon(call: Callable[[], T]) -> T:
-    """The result of a call in a thread of its own.
+    """Return the result of a call that runs in a thread of its own.
 
-    Unlike one of the loop's pool it keeps no process from ending: an issuer that does not answer
-    would delay the end of a broker by its time-out.
+    Unlike a thread of the loop's pool, it does not keep the process alive: an issuer that does not
+    answer would otherwise delay the broker's shutdown by its timeout.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()

@@ -1,4 +1,4 @@
-"""The token source in Kafka's OAUTHBEARER settings, for the end that logs in."""
+"""Reads the OAUTHBEARER settings of the side that logs in: where its tokens come from."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -25,7 +25,7 @@ _SECRET = "sasl.oauthbearer.client.credentials.client.secret"
 
 @dataclass(frozen=True, slots=True)
 class TokenOptions:
-    """The source of tokens; its repr has no secrets."""
+    """The settings of a token source. The repr has no secrets."""
 
     endpoint: IssuerAddress
     credentials: ClientCredentials
@@ -33,7 +33,7 @@ class TokenOptions:
     connect_s: float
     read_s: float
     window: float
-    # The `ssl.…` options of the login module, which verify the endpoint.
+    # The `ssl.…` options of the login module, for the connection to the endpoint.
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
@@ -43,7 +43,10 @@ def token_options(
     allowed: Collection[str],
     allowed_by: str,
 ) -> TokenOptions:
-    """Read options from settings (`value`) and the login module (`jaas`). Raises OttlaError."""
+    """Read the options from settings (`value`) and from the login module's options (`jaas`).
+
+    Raises OttlaError.
+    """
 
     def text(name: str, option: str = "") -> str:
         return str(value(name) or jaas.get(option) or "")
@@ -79,7 +82,7 @@ def token_options(
 
 
 def token_source(options: TokenOptions) -> TokenSource:
-    """A source without a token yet. Raises OttlaError if its trust store cannot be read."""
+    """Create a token source, which has no token yet. Raises OttlaError for a bad trust store."""
     fetcher = new_fetcher(options.endpoint, options.tls, options.connect_s, options.read_s)
     if not options.endpoint.host:
         return TokenSource(from_file(fetcher), 0.0)
@@ -88,7 +91,7 @@ def token_source(options: TokenOptions) -> TokenSource:
 
 
 def tls_of(jaas: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The TLS settings for an issuer: options of the login module, as in Kafka."""
+    """Return the TLS settings for an issuer. As in Kafka they are options of the login module."""
     return tuple(sorted((name, given) for name, given in jaas.items() if name.startswith(PREFIX)))
 
 
@@ -98,9 +101,10 @@ def new_fetcher(
     connect_s: float = 10.0,
     read_s: float = 10.0,
 ) -> IssuerReader:
-    """Reads an address, verified by the trust store in `tls`, else by the system's authorities.
+    """Create a reader that verifies the server by the trust store in `tls`.
 
-    Raises OttlaError(INVALID_CONFIG).
+    Without a trust store it uses the certificate authorities of the system. Raises
+    OttlaError(INVALID_CONFIG).
     """
     options = client_options(dict(tls))
     source = client_source(f"connections to {endpoint.url}", lambda: options)

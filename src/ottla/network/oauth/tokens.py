@@ -1,4 +1,4 @@
-"""The token of this process: requested when needed, kept while valid."""
+"""The OAuth token of this process: requested when needed, and kept while valid."""
 
 import base64
 import json
@@ -18,12 +18,12 @@ from ottla.security.sasl.bearer import TOKEN_BYTES_MAX, Supplier, Token
 _log = logging.getLogger(__name__)
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-# How long a token stays in use if a new one cannot be had, before the next attempt.
+# When a request for a new token fails, the old one is used for this long before the next attempt.
 _AGAIN_S: Final = 5.0
 
 
 class TokenSource:
-    """Keeps a token until `window` of its lifetime is over. Thread-safe."""
+    """Keeps a token until the fraction `window` of its lifetime is over. Thread-safe."""
 
     def __init__(
         self, supplier: Supplier, window: float = 0.8, now_s: Callable[[], float] = time.time
@@ -36,7 +36,7 @@ class TokenSource:
         self._renew_s = 0.0
 
     def token(self) -> str:
-        """A valid token. Raises OttlaError with cause and remedy, and no secret."""
+        """Return a valid token. Raises OttlaError, whose message has a remedy and no secret."""
         with self._lock:
             now_s, kept = self._now_s(), self._token
             if kept is not None and now_s < self._renew_s:
@@ -68,7 +68,7 @@ class ClientCredentials(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long a failed request for a token is repeated, in seconds."""
+    """The retries of a failed token request: the backoff and the total time, in seconds."""
 
     backoff_s: float = 0.1
     all_s: float = 10.0
@@ -80,7 +80,7 @@ def from_endpoint(
     patience: Patience,
     now_s: Callable[[], float] = time.time,
 ) -> Supplier:
-    """Requests tokens from a token endpoint."""
+    """Return a supplier that requests tokens from a token endpoint."""
     pair = f"{credentials.client_id}:{credentials.secret}".encode()
     headers = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
     form = {"grant_type": "client_credentials"}
@@ -94,7 +94,7 @@ def from_endpoint(
         except FetchFailed as error:
             if error.is_final:
                 raise _no_token(f"{where}: {error}; check clientId and clientSecret") from None
-            # As with an unavailable broker: clients retry for as long as they would then.
+            # The same error as for an unavailable broker, so that clients retry in the same way.
             raise _no_token(f"{where}: {error}", ErrorCode.NETWORK_EXCEPTION) from None
         return _answered(answer, where, now_s())
 
@@ -102,7 +102,7 @@ def from_endpoint(
 
 
 def from_file(fetcher: IssuerReader) -> Supplier:
-    """Reads the token from a file, again for each login and after a replacement."""
+    """Return a supplier that reads the token from a file, anew for each login."""
 
     def supply() -> Token:
         try:
@@ -110,7 +110,7 @@ def from_file(fetcher: IssuerReader) -> Supplier:
         except FetchFailed as error:
             where = f"sasl.oauthbearer.token.endpoint.url {fetcher.endpoint.url}"
             raise _no_token(f"{where}: {error}") from None
-        # Read each time: that costs little, and a replaced file takes effect at once.
+        # Reading it each time costs little, and a replaced file takes effect at once.
         return Token(text)
 
     return supply
@@ -143,7 +143,7 @@ def _answered(answer: bytes, where: str, now_s: float) -> Token:
 
 
 def _checked(given: Token | str) -> Token:
-    """A token that can be sent; its own claim has the expiry if nothing else has."""
+    """Return a token that can be sent; its expiry comes from its own claims if not given."""
     token = given if isinstance(given, Token) else Token(given)
     if len(token.text) > TOKEN_BYTES_MAX or _TOKEN.fullmatch(token.text) is None:
         raise _no_token("what was given for one is empty, too long, or has other characters in it")

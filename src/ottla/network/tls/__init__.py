@@ -1,6 +1,6 @@
-"""TLS of listeners and of connections: Kafka's `ssl.*` settings to contexts of the `ssl` module.
+"""TLS of listeners and clients: turns Kafka's `ssl.*` settings into contexts of module `ssl`.
 
-Begin in `options` (what the settings say), then `material` (keys and certificates, in memory),
-`context` (what the loop takes) and `source` (the newest context, as files change). A listener's
-handshakes are in `network.tls_acceptor`.
+Begin with `options` (the settings), then `material` (keys and certificates in memory), `context`
+(the `ssl` contexts) and `source` (renews the context when files change). The handshakes of a
+listener are in `network.tls_acceptor`.
 """

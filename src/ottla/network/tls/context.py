@@ -1,7 +1,7 @@
-"""Contexts of the `ssl` module from options and material.
+"""Creates contexts of the `ssl` module from TLS options and key material.
 
-The module takes a key only as a path: it gets that of a file in memory (memfd), or, where the
-system has none, of a temporary file that only this user can read and that is removed at once.
+The module reads a key only from a path. It gets the path of a file in memory (memfd). On systems
+without memfd the file is a temporary one that only this user can read, and it is removed at once.
 """
 
 import contextlib
@@ -16,7 +16,8 @@ from ottla.network.tls.material import Material
 from ottla.network.tls.options import TlsOptions
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-# How a list of revoked certificates begins; the module takes it from a file alone.
+# The first line of a certificate revocation list; the `ssl` module reads such lists only from
+# files.
 _REVOKED = "-----BEGIN X509 CRL-----"
 _CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
@@ -26,7 +27,7 @@ _CLIENT_AUTH = {
 
 
 def server_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
-    """The context of a listener. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the context of a listener. Raises OttlaError(INVALID_CONFIG)."""
     if not material.key_and_chain:
         raise _bad(
             "a TLS listener needs a key and its certificate: set ssl.keystore.location"
@@ -43,15 +44,15 @@ def server_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
                 " certificates of those that sign for clients"
             )
         _trust(context, material)
-        # A resumed session could go on after its certificate has expired. Those of TLS 1.2 have no
-        # switch here, and stay: `ListenerTls.identify` looks at the certificate again.
+        # A resumed session would continue after its certificate has expired. TLS 1.2 sessions
+        # cannot be disabled here; for them `ListenerTls.identify` checks the expiry again.
         context.num_tickets = 0
         context.options |= ssl.OP_NO_TICKET
     return context
 
 
 def client_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
-    """The context of a client, or of a broker that connects. Raises OttlaError."""
+    """Return the context for a client or a connecting broker. Raises OttlaError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = options.checks_host
     _limit(context, options)
@@ -85,13 +86,13 @@ def _limit(context: ssl.SSLContext, options: TlsOptions) -> None:
 
 
 def _trust(context: ssl.SSLContext, material: Material) -> None:
-    # As in Java a certificate in the trust store is trusted by itself, even if it is no root.
+    # As in Java, a certificate in the trust store is trusted even if it is not a root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         if _REVOKED not in material.trusted:
             context.load_verify_locations(cadata=material.trusted)
             return
-        # Where there is a list of one authority, the certificates of each need one.
+        # If one authority has a revocation list, OpenSSL requires one of every authority.
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
         with _as_file(material.trusted.encode()) as path:
             context.load_verify_locations(cafile=path)
@@ -141,7 +142,7 @@ def _why(error: ssl.SSLError) -> str:
 
 @contextlib.contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    """A path at which `data` can be read for the moment, by this user alone."""
+    """Yield a path from which only this user can read `data`; it is removed afterwards."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("ottla", os.MFD_CLOEXEC)
         try:

@@ -1,4 +1,4 @@
-"""What clients may not accept of a broker's certificate, though TLS itself starts. Pure."""
+"""Finds reasons why clients may reject a broker's certificate although TLS starts. Pure."""
 
 import binascii
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
 
 def certificates(pem: bytes) -> Iterator[bytes]:
-    """The certificates in PEM, in DER. Raises ValueError where one is no base64."""
+    """Convert the certificates in PEM to DER. Raises ValueError if one is not valid base64."""
     for block in pem.split(_BEGIN)[1:]:
         yield binascii.a2b_base64(block.partition(_END)[0])
 
@@ -21,10 +21,10 @@ def certificates(pem: bytes) -> Iterator[bytes]:
 def certificate_doubts(
     material: Material, hosts: Sequence[str], public: Sequence[bytes], now: datetime
 ) -> list[str]:
-    """Sentences about a listener's certificate, each with its remedy.
+    """Return warnings about a listener's certificate, each with its remedy.
 
-    `hosts` are where clients connect, as far as settings say; `public` the authorities, in DER,
-    that this machine trusts anyway.
+    `hosts` are the host names that clients connect to, as far as the settings name them. `public`
+    has the certificate authorities, in DER, that this machine trusts anyway.
     """
     try:
         chain = list(certificates(material.key_and_chain))
@@ -32,7 +32,7 @@ def certificate_doubts(
         trusted = [read_names(each) for each in certificates(material.trusted.encode())]
         end = read_certificate(chain[0]).not_after
     except (ValueError, IndexError):
-        # The context says what is wrong with it.
+        # Creating the context reports the error.
         return []
     known = [*trusted, *_readable(public)]
     return [*_of_end(names[0], end, now), *_of_hosts(names[0], hosts), *_of_chain(names, known)]
@@ -80,7 +80,7 @@ def _is_for(name: str, host: str) -> bool:
 def _of_chain(
     chain: Sequence[CertificateNames], known: Sequence[CertificateNames]
 ) -> Iterator[str]:
-    """From the own certificate up to one that signed itself, through those behind it."""
+    """Follow the issuers from the own certificate; warn if an intermediate one is not sent."""
     sent = {each.subject: each for each in chain}
     found, seen = chain[0], set[str]()
     while found.subject != found.issuer and found.subject not in seen and found.issuer in sent:

@@ -1,10 +1,10 @@
-"""A context whose failed handshakes keep their alert: the loops would drop it unsent."""
+"""An SSL context that keeps the alert of a failed handshake; event loops would drop it unsent."""
 
 import ssl
 
 
 class HandshakeFailed(ssl.SSLError):
-    """A handshake failed with `error`; `alert` is what the client is still to be sent."""
+    """A handshake failed with `error`; `alert` must still be sent to the client."""
 
     def __init__(self, error: ssl.SSLError, alert: bytes) -> None:
         super().__init__(*error.args)
@@ -13,7 +13,7 @@ class HandshakeFailed(ssl.SSLError):
 
 
 class _Handshake(ssl.SSLObject):
-    """The server's end of one connection."""
+    """The server side of one TLS connection."""
 
     outgoing: ssl.MemoryBIO
 
@@ -27,7 +27,7 @@ class _Handshake(ssl.SSLObject):
 
 
 class TlsContext(ssl.SSLContext):
-    """Makes the ends of a listener's connections."""
+    """Creates the server side of TLS connections; its handshakes raise `HandshakeFailed`."""
 
     sslobject_class = _Handshake
 

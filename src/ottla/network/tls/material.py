@@ -1,4 +1,4 @@
-"""Keys and certificates of one end, read into memory: PEM, and PKCS#12 by `cryptography`."""
+"""Reads keys and certificates into memory: PEM, and PKCS#12 with the library `cryptography`."""
 
 from dataclasses import dataclass, field
 
@@ -10,29 +10,29 @@ _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _PEM = b"-----BEGIN"
 _KEY = b"PRIVATE KEY-----"
 _ENCRYPTED = b"ENCRYPTED"
-# Of OpenSSL's older and trusted forms, too.
+# The end of the first line of a certificate, also in the older and the trusted form of OpenSSL.
 _CERTIFICATE = b"CERTIFICATE-----"
-# How an ASN.1 sequence begins, which a PKCS#12 file is.
+# The first byte of an ASN.1 sequence, and so of a PKCS#12 file.
 _DER = b"\x30"
-# Many times what the certificates of all public authorities take.
+# Many times the size of the certificates of all public authorities.
 _BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a context is made of. Empty where there is no such store."""
+    """The keys and certificates for a context. A field is empty if its store is not set."""
 
-    # PEM: the key, then the chain, its own certificate first; the key perhaps encrypted.
+    # PEM: the key, perhaps encrypted, and then the chain, beginning with the own certificate.
     key_and_chain: bytes = field(default=b"", repr=False)
     key_password: str = field(default="", repr=False)
-    # PEM: the certificates that are trusted.
+    # PEM: the trusted certificates.
     trusted: str = field(default="", repr=False)
-    # Which setting and file the key is of, for messages.
+    # The setting and file of the key, for messages.
     place: str = "the key store"
 
 
 def load_material(options: TlsOptions) -> Material:
-    """Read both stores. Raises OttlaError(INVALID_CONFIG) with cause and remedy, and no secret."""
+    """Read both stores. Raises OttlaError(INVALID_CONFIG), whose message has no secret."""
     key_and_chain, password = _key_and_chain(options)
     location = options.keystore.location
     place = f"ssl.keystore.location {location}" if location else "ssl.keystore.key"
@@ -120,9 +120,9 @@ def _require_key_and_certificate(store: StoreOptions, data: bytes, key_password:
 
 
 def _open_pkcs12(store: StoreOptions, data: bytes, *, needs_key: bool) -> bytes:
-    """The PEM of what a PKCS#12 file holds: key and chain, or only certificates."""
+    """Return the content of a PKCS#12 file as PEM: key and chain, or only certificates."""
     try:
-        # An extra: PEM needs no library.
+        # Imported only here, because it is optional: PEM files need no library.
         from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
             Encoding,
             NoEncryption,
@@ -137,7 +137,7 @@ def _open_pkcs12(store: StoreOptions, data: bytes, *, needs_key: bool) -> bytes:
     try:
         held = pkcs12.load_pkcs12(data, store.password.encode() or None)
     except ValueError:
-        # The library's text is left out, since it may show what it was given.
+        # The library's own message is left out, since it may contain the password or key.
         raise _bad(
             f"{store.what}.location {store.location} cannot be opened: {store.what}.password is"
             " wrong, or the file is damaged"

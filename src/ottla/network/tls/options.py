@@ -1,4 +1,4 @@
-"""What Kafka's `ssl.*` settings say, as one value. Pure."""
+"""Reads Kafka's `ssl.*` settings into one value. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.tables import BROKER_SETTINGS
 from ottla.base.settings.tables.setting import Value
 
-# The suites of TLS 1.3; the `ssl` module switches all of them on or none.
+# The cipher suites of TLS 1.3; the `ssl` module can only enable or disable all of them.
 TLS_1_3 = frozenset(
     {"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"}
 )
@@ -17,9 +17,9 @@ _WITH = "_WITH_"
 
 
 class Ciphers(NamedTuple):
-    """Which suites are on. The empty one: all that OpenSSL holds to be safe."""
+    """The enabled cipher suites. The default enables all that OpenSSL considers safe."""
 
-    # For TLS 1.2, separated by colons; "" where only those of TLS 1.3 are named.
+    # The suites for TLS 1.2, separated by colons; "" if only suites of TLS 1.3 are named.
     openssl: str = ""
     tls_1_2: bool = True
     tls_1_3: bool = True
@@ -29,7 +29,7 @@ ALL = Ciphers()
 
 
 def read_ciphers(names: Iterable[str]) -> Ciphers:
-    """The suites that a list names: `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`, or OpenSSL's names."""
+    """Read a list of suites, named as `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` or as in OpenSSL."""
     named = list(names)
     if not named:
         return ALL
@@ -55,26 +55,26 @@ _VERSIONS = ("TLSv1.2", "TLSv1.3")
 class StoreOptions:
     """A key store or a trust store: a file, or PEM text in the settings themselves.
 
-    `what` is the beginning of its settings' names: `ssl.keystore` or `ssl.truststore`.
+    `what` is the common prefix of its settings: `ssl.keystore` or `ssl.truststore`.
     """
 
     what: str
     type: str = "JKS"
     location: str = ""
     password: str = field(default="", repr=False)
-    # PEM: certificates, and in a key store the key.
+    # PEM text: the certificates, and in a key store also the key.
     certificates: str = field(default="", repr=False)
     key: str = field(default="", repr=False)
 
     @property
     def is_set(self) -> bool:
-        """Whether there is such a store."""
+        """Return whether the settings name such a store."""
         return bool(self.location or self.certificates or self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsOptions:
-    """TLS of one listener, or of one client."""
+    """The TLS settings of one listener, or of one client."""
 
     keystore: StoreOptions = StoreOptions(what="ssl.keystore")
     truststore: StoreOptions = StoreOptions(what="ssl.truststore")
@@ -88,14 +88,15 @@ class TlsOptions:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that keys and certificates come from."""
+        """Return the files of the keys and certificates."""
         return tuple(s.location for s in (self.keystore, self.truststore) if s.location)
 
 
 def listener_options(settings: BrokerSettings, listener: str, *, is_sasl: bool) -> TlsOptions:
-    """TLS of a listener: `listener.name.<listener>.ssl.…`, else `ssl.…`. Raises OttlaError.
+    """Read the TLS settings of a listener: `listener.name.<listener>.ssl.…`, else `ssl.…`.
 
-    As in Kafka, a SASL_SSL listener asks for client certificates only where its own setting says.
+    As in Kafka, a SASL_SSL listener requests client certificates only if its own setting, with the
+    listener's prefix, says so. Raises OttlaError.
     """
 
     def value(name: str) -> Value:
@@ -108,7 +109,7 @@ def listener_options(settings: BrokerSettings, listener: str, *, is_sasl: bool) 
 
 
 def client_options(properties: Mapping[str, str]) -> TlsOptions:
-    """TLS of a client, from its properties. Raises OttlaError."""
+    """Read the TLS settings of a client from its properties. Raises OttlaError."""
 
     def value(name: str) -> Value:
         row, text = BROKER_SETTINGS[name], properties.get(name)
@@ -148,7 +149,7 @@ def _options(value: Callable[[str], Value]) -> TlsOptions:
 
 
 def pem_of(text: str) -> str:
-    r"""PEM as a properties file has it: on one line, with `\n` or blanks between its lines."""
+    r"""Return PEM from a properties file, in which `\n` or blanks separate its lines."""
     text = text.replace("\\n", "\n").strip()
     if not text or "\n" in text:
         return text

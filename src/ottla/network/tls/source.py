@@ -1,6 +1,6 @@
 """Provides the TLS context of a listener or a client, and renews it when its files change.
 
-If the new files are broken, the former context stays in use.
+If the new files are broken, the previous context stays in use.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ Build = Callable[[TlsOptions, Material], ssl.SSLContext]
 _LOOK_S = 2.0
 # How often warnings about an unchanged certificate are repeated.
 _DAY_S = 86_400.0
-# Distinguishes contents of a file: time, size and inode.
+# Distinguishes versions of a file: its modification time, size and inode.
 _Stamp = tuple[int, int, int] | None
 
 
 class TlsSource:
     """Provides contexts for new connections; open connections keep theirs.
 
-    `name` stands in log lines. Raises OttlaError if the first context cannot be made.
+    `name` appears in log lines. Raises OttlaError if the first context cannot be created.
     """
 
     def __init__(
@@ -45,7 +45,10 @@ class TlsSource:
         *,
         doubts: Doubts | None = None,
     ) -> None:
-        """Make the first context. Only listeners pass `doubts`, and warn of exposed key files."""
+        """Create the first context.
+
+        Only listeners pass `doubts`. They also warn of key files that other users can read.
+        """
         self._name = name
         self._find_doubts = doubts
         self._options = options
@@ -53,7 +56,7 @@ class TlsSource:
         self._seen_options = options()
         self._seen = _stamps(self._seen_options)
         self._looked_s = 0.0
-        # By the clock of `newest`; 0 until the first connection.
+        # A time in the sense of `newest`; 0 until the first connection.
         self._warned_s = 0.0
         material = load_material(self._seen_options)
         self.context = build(self._seen_options, material)
@@ -63,7 +66,7 @@ class TlsSource:
         self._warn(material)
 
     def newest(self, now_s: float) -> ssl.SSLContext:
-        """The context for a connection that begins now. `now_s` never goes back."""
+        """Return the context for a new connection. `now_s` never goes back."""
         if now_s - self._looked_s >= _LOOK_S:
             self._looked_s = now_s
             if not self.refresh():
@@ -71,7 +74,7 @@ class TlsSource:
         return self.context
 
     def refresh(self) -> bool:
-        """Make a new context if options or files have changed. Return False if none was made."""
+        """Create a new context if options or files have changed; return whether one was created."""
         try:
             options = self._options()
             stamps = _stamps(options)
@@ -123,10 +126,13 @@ class TlsSource:
 
 
 def server_source(name: str, options: Callable[[], TlsOptions], hosts: Sequence[str]) -> TlsSource:
-    """Return the source of a listener. Clients connect to `hosts`, as far as settings name them."""
+    """Create the source of a listener.
+
+    `hosts` are the host names that clients connect to, as far as the settings name them.
+    """
 
     def doubts(material: Material) -> list[str]:
-        # Python finds only certificates in one file, as on most systems, not those in a folder.
+        # Python finds only the authorities in the system's bundle file, not those in a directory.
         public = ssl.create_default_context().get_ca_certs(binary_form=True)
         return certificate_doubts(material, hosts, public, datetime.now(UTC))
 
@@ -134,7 +140,7 @@ def server_source(name: str, options: Callable[[], TlsOptions], hosts: Sequence[
 
 
 def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
-    """Return the source of a client, which opens connections."""
+    """Create the source of a client, which opens connections."""
     return TlsSource(name, options, client_context)
 
 
@@ -145,7 +151,7 @@ def own_certificate(material: Material) -> Certificate | None:
 
 
 def _complaint(material: Material) -> str:
-    """Return what is wrong with the validity of this end's certificate; "" if nothing is."""
+    """Return what is wrong with the validity period of the own certificate; "" if nothing is."""
     try:
         own = own_certificate(material)
     except ValueError:

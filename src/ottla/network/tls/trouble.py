@@ -1,4 +1,4 @@
-"""Why a handshake failed: what was seen, and a remedy. Pure."""
+"""Explains why a TLS handshake failed, with a remedy. Pure."""
 
 import ssl
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from ottla.network.tls.handshake import HandshakeFailed
 
 
 class HandshakeTrouble(NamedTuple):
-    """A kind, which repeats alike, and a sentence with a remedy."""
+    """The kind of a failure, the same each time, and a sentence about it with a remedy."""
 
     kind: str
     sentence: str
@@ -62,7 +62,7 @@ _BY_REASON = {
 
 
 def of_client(error: OSError) -> HandshakeTrouble | None:
-    """Why a client's handshake failed; None where it only went away, as port checks do."""
+    """Explain why a client's handshake failed; None if it only disconnected, as port checks do."""
     cause = error.error if isinstance(error, HandshakeFailed) else error
     if isinstance(cause, ssl.SSLCertVerificationError):
         why = cause.verify_message
@@ -108,14 +108,14 @@ def _certificate_remedy(why: str) -> str:
 
 
 def is_of_handshake(error: OSError) -> bool:
-    """Whether a connection over TLS came about, and its handshake failed."""
+    """Return whether the TCP connection succeeded, but the TLS handshake failed."""
     if isinstance(error, ssl.SSLError):
         return True
     return isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError)
 
 
 def of_server(error: Exception, host: str) -> str:
-    """Why a handshake with a broker failed, for the end that connected: a sentence with remedy."""
+    """Explain in a sentence, with a remedy, why a handshake with a broker failed. For clients."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         if "ostname mismatch" in why or "IP address mismatch" in why:
