@@ -1,9 +1,9 @@
 """One broker: starts its parts in order, and stops them in reverse.
 
-Order of start: the store, the log directories and their lock, the image in the store, listeners,
-the registration; then the controller assigns partitions, and `start` returns when they are ready.
-The broker runs on the loop that calls `start`, touches neither signals nor the loop's policy, and
-so can be embedded in any process.
+The order of the start is: the store, the log directories and their lock, the cluster image from
+the store, the listeners, the registration. Then the controller assigns partitions, and `start`
+returns when they are ready. The broker runs on the loop that calls `start`. It changes neither
+signal handlers nor the loop's policy, so it can be embedded in any process.
 """
 
 import asyncio
@@ -50,9 +50,9 @@ _log = logging.getLogger(__name__)
 
 
 class Broker:
-    """A broker: `await start()`, serve, `await stop()`; it cannot be started twice.
+    """A broker: `await start()`, serve, `await stop()`. It cannot be started twice.
 
-    The attributes below exist once it is started.
+    The attributes below are set by `start`.
     """
 
     runtime: Runtime
@@ -112,12 +112,12 @@ class Broker:
     async def start(self) -> None:
         """Start serving.
 
-        Raises OttlaError with cause and remedy on failure; then everything is closed.
+        If this fails, everything is closed again. Raises OttlaError with cause and remedy.
         """
         try:
             await self._start()
         except GeneratorExit:
-            # Abandoned with its loop: see `BrokerPart`.
+            # The loop is ending, so nothing may be awaited: see `BrokerPart`.
             raise
         except BaseException:
             await self.stop(clean=False)
@@ -126,13 +126,14 @@ class Broker:
     async def stop(self, *, clean: bool = True, hands_over: bool = True) -> None:
         """Stop serving, flush and close. If not `clean`, skip the flush, as after a crash.
 
-        `hands_over` is False if all brokers stop, so that none is left to take over.
+        `hands_over` is False if all brokers stop, so that no broker is left to take over
+        leadership.
         """
         self._stop_mode.clean, self._stop_mode.hands_over = clean, clean and hands_over
         await self._stack.aclose()
 
     def status(self) -> Mapping[str, object]:
-        """Return the figures of each part, by the part's name; the broker must be started."""
+        """Return the status of each part, by the part's name; the broker must be started."""
         return {name: part.status() for name, part in self._by_name().items()}
 
     def _by_name(self) -> dict[str, BrokerPart]:
@@ -160,10 +161,7 @@ class Broker:
         self._log_notes()
 
     def _on_assembled(self) -> None:
-        """Called when all parts exist, before any is started.
-
-        The simulation begins to watch them.
-        """
+        """Do nothing; the simulation overrides this to observe the parts before they start."""
 
     def _log_notes(self) -> None:
         for note in self.settings.notes:

@@ -19,10 +19,10 @@ from ottla.wire.codec import prepare
 from ottla.wire.messages.between_brokers import LeaderAndIsrRequest, LeaderAndIsrResponse
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
-# Requests create few reference cycles: rare full collections keep pauses out of the latencies, and
-# small young collections keep the remaining pauses short, even during requests with many objects.
+# Requests create few reference cycles. So full collections are rare, which keeps their pauses out
+# of the latencies. Young collections are small and thus short, even if a request has many objects.
 _GC_THRESHOLDS = (10_000, 5, 50)
-# Sent between brokers as soon as a topic is created.
+# The messages that brokers exchange as soon as a topic is created.
 _FIRST_MESSAGES = (LeaderAndIsrRequest, LeaderAndIsrResponse, FetchRequest, FetchResponse)
 
 
@@ -31,7 +31,7 @@ def warm_up(broker: Broker) -> None:
     if len(broker.image.brokers) > 1:
         for message in _FIRST_MESSAGES:
             prepare(message)
-    # The objects created at the start live as long as the process: exempt them from collections.
+    # Objects created during the start live as long as the process: exempt them from collections.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
@@ -50,8 +50,9 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then stop. `on_ready` is called once clients can connect.
 
-    `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that no other can
-    take leadership over. Raises OttlaError, with cause and remedy, where the broker cannot start.
+    `ends_with_others` means that SIGINT reaches all brokers of the cluster at once, so that no
+    other broker can take over leadership. Raises OttlaError, with cause and remedy, if the broker
+    cannot start.
     """
     # Loaded modules and classes live as long as the process, so collections can skip them.
     gc.freeze()
@@ -96,7 +97,7 @@ def _call_on_signal(
     try:
         loop.add_signal_handler(number, callback, number)
     except NotImplementedError:
-        # The event loop of Windows.
+        # The event loop on Windows lacks this method.
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback, number))
 
 

@@ -1,7 +1,7 @@
 """The parts of a broker, one statement each, in the order in which they start.
 
-A new part is a file of its own and a statement here. Only the process that runs the broker, tests
-and the simulation see all of them; each part and each handler receives those that it uses.
+A new part is a file of its own and a statement here. Only the code that runs the broker, tests and
+the simulation access all parts; a part or handler receives only the parts that it uses.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ from ottla.metadata.image import ClusterImage
 
 
 class Hosted:
-    """Updates partitions first, then the groups, which hold offsets of topics."""
+    """Applies a new image to the partitions first, then to the groups, which hold their offsets."""
 
     def __init__(self, replication: Replication, groups: Groups) -> None:
         self._replication = replication
@@ -57,7 +57,7 @@ class Hosted:
 
 
 class Parts:
-    """The parts in the order in which they are entered; they are left in reverse."""
+    """The parts of a broker. They are started in this order and stopped in reverse."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Parts:
             storage.secret,
         )
         view, peers, decisions = self.cluster.view, self.cluster.peers, Decisions()
-        # Left before the session ends, and after each part that may set a deadline.
+        # Stopped before the session ends, and after every part that may set a deadline.
         self.runtime = runtime
         self.replication = Replication(
             settings,
@@ -160,7 +160,7 @@ class Parts:
         return {name: part for name, part in vars(self).items() if part is not None}
 
     def _subscribe(self) -> None:
-        """Subscribe parts to the events of others."""
+        """Subscribe parts to events of other parts."""
         cluster, replication, controller = self.cluster, self.replication, self.controller
         spawn, monotonic_ms = self.runtime.spawn, self.runtime.clock.monotonic_ms
         on_role = replication.roles.on_role
@@ -172,7 +172,7 @@ class Parts:
         cluster.peers.on_lost.subscribe(controller.suspect)
 
         async def on_joined(session: Session) -> None:
-            # Roles come with this registration, from a controller that may be on this very broker.
+            # The controller, perhaps on this very broker, assigns roles in this registration.
             replication.on_registered(cluster.fence.broker_epoch, session)
             await controller.stand(session)
 

@@ -1,4 +1,4 @@
-"""The time in which this broker is registered: it leads and follows, and hands over at the end."""
+"""The registration of this broker: the start and the end of its time as leader and follower."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ _REQUEST_TIMEOUT_MS = 5_000
 async def hand_over(
     view: ClusterView, fence: ControllerFence, controller: Controller, peers: Peers
 ) -> None:
-    """Ask the controller to move all leaders away; after some attempts stop anyway."""
+    """Ask the controller to move all leaders away; after some attempts, stop without that."""
     for _ in range(_ATTEMPTS):
         try:
             remaining = await asyncio.wait_for(
@@ -50,7 +50,7 @@ async def hand_over(
 
 
 async def _ask(broker_id: BrokerId, broker_epoch: int, controller: Controller, peers: Peers) -> int:
-    """Ask once; return how many partitions could not be moved. Raises OttlaError."""
+    """Send one ControlledShutdown; return how many leaders remain. Raises OttlaError."""
     controller_id = controller.controller_id
     if controller_id == broker_id:
         return len(await controller.shut_down(broker_id, broker_epoch))
@@ -67,19 +67,19 @@ async def _ask(broker_id: BrokerId, broker_epoch: int, controller: Controller, p
 
 
 _PATIENCE_S = 2.0
-# How long a broker that leads nothing any more still answers before it closes connections.
+# How long a broker without leaders still answers requests before it closes connections.
 _LAST_ANSWERS_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class RegistrationStatus:
-    """Reports whether a controller has sent this broker its partitions since it registered."""
+    """Reports whether the controller has assigned partitions since the registration."""
 
     has_image: bool
 
 
 class RegistrationPart(BrokerPart):
-    """The last part: entered when clients can connect, left while they still can."""
+    """The last part: it starts when clients can connect, and stops while they still can."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RegistrationPart(BrokerPart):
         self._mode = stop_mode
 
     async def start(self) -> None:
-        """Register the broker, with the ports it has now, and wait for its first LeaderAndIsr."""
+        """Register the broker with its current ports, and wait for the first LeaderAndIsr."""
         cluster, updates = self._parts.cluster, self._parts.metadata.updates
         directories, view = self._parts.replication.directories, cluster.view
         image = own_image(view.broker_id, self._settings, self._listeners.ports)
@@ -109,14 +109,14 @@ class RegistrationPart(BrokerPart):
             )
 
     async def stop(self) -> None:
-        """Hand leadership over and answer waiting requests, while connections are still open."""
+        """Hand over leadership and answer waiting requests, while connections are still open."""
         self._parts.cluster.membership.retire()
         if not self._mode.clean:
             return
         if self._mode.hands_over:
             await self._hand_over()
         else:
-            # All brokers stop, so there is nothing left to decide.
+            # All brokers stop, so the controller has no more decisions to make.
             await self._parts.controller.stop()
         # Stop reading first: a record that arrives during the flush would stay unanswered.
         self._listeners.stop_reading()
@@ -125,7 +125,7 @@ class RegistrationPart(BrokerPart):
             await asyncio.wait_for(self._parts.replication.flusher.settle(), _PATIENCE_S)
         except TimeoutError:
             _log.warning("the disk does not answer: stopping without waiting for it")
-        # The answers are sent in the next turn.
+        # The answers are sent in the next turn of the loop.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
@@ -133,12 +133,12 @@ class RegistrationPart(BrokerPart):
         return RegistrationStatus(self._parts.metadata.updates.received_image)
 
     async def _hand_over(self) -> None:
-        """Have the controller move this broker's leaderships away before it stops (P30)."""
+        """Ask the controller to move this broker's leaders to others before it stops (P30)."""
         cluster = self._parts.cluster
         if len(cluster.view.image.brokers) < 2:
             return
         if self._settings.flag("controlled.shutdown.enable"):
             await hand_over(cluster.view, cluster.fence, self._parts.controller, cluster.peers)
-            # Clients that arrive meanwhile are redirected; clients whose connection ends without an
-            # answer would first retry here.
+            # A client that asks meanwhile is redirected to the new leader. If the connection closed
+            # without an answer, it would first retry at this broker.
             await asyncio.sleep(_LAST_ANSWERS_S)

@@ -18,20 +18,20 @@ _SESSION_EVICTION_MS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class ServingStatus:
-    """Counts connections and requests of clients and of other brokers."""
+    """Counts connections and requests, both of clients and of other brokers."""
 
     # Whether clients are served; until then their requests wait.
     is_serving: bool
     # Open connections, by the names of the listeners.
     connections: dict[str, int]
     fetch_sessions: int
-    # Requests that blocked the event loop for long, since the start, and the longest time.
+    # How many requests blocked the event loop for long since the start, and the longest block.
     stalls: int
     longest_stall_ms: int
 
 
 class Serving(BrokerPart):
-    """Listens as soon as it is entered; clients' requests wait until `begin`."""
+    """Opens the listeners when it starts; requests of clients wait until `begin`."""
 
     def __init__(self, settings: BrokerSettings, parts: Parts, rng: random.Random) -> None:
         runtime = parts.runtime
@@ -64,7 +64,7 @@ class Serving(BrokerPart):
         self.readiness.begin()
 
     async def stop(self) -> None:
-        """Close all connections, and end the background tasks of requests and other parts."""
+        """Close all connections, and cancel the background tasks of requests and of other parts."""
         try:
             await self.listeners.stop()
         finally:

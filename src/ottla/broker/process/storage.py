@@ -42,7 +42,11 @@ from ottla.storage.disk.filesystem import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class Seams:
-    """`store` None: the broker opens its own and closes it. `worker` None: a thread flushes."""
+    """The dependencies that tests replace.
+
+    If `store` is None, the broker opens its own store and closes it. If `worker` is None, a thread
+    flushes the logs.
+    """
 
     clock: Clock
     filesystem: FileSystem
@@ -62,17 +66,17 @@ class StorageStatus:
     """Describes the log directories of a broker."""
 
     directories_online: int
-    # Directories that failed, at the start or since.
+    # Directories that failed at the start or later.
     directories_failed: int
     logs: int
-    # Whether a disk refuses records, or will soon.
+    # Whether a disk is so full that records are refused, or will soon be.
     is_short_of_space: bool
 
 
 class Storage(BrokerPart):
     """The store and the log directories of one broker, and the settings of its cluster.
 
-    All attributes except `filesystem` exist once it is started. On stop it closes the store if it
+    All attributes except `filesystem` are set by `start`. `stop` closes the store only if `start`
     opened it.
     """
 
@@ -87,7 +91,7 @@ class Storage(BrokerPart):
         self._runtime = runtime
         self.filesystem = seams.filesystem
         self._owned: Store | None = None
-        # None if the store was passed in, because its owner checks it.
+        # None if the store was passed in; then its owner checks it.
         self._mark: StoreMark | None = None
         self._chores = Chores()
         self._is_open = False
@@ -95,15 +99,15 @@ class Storage(BrokerPart):
     async def start(self) -> None:
         """Open the store and lock the directories.
 
-        Raises OttlaError if the directories belong to another broker or cluster, the store is older
-        than this broker has already seen, or the store does not answer.
+        Raises OttlaError if the directories belong to another broker or cluster, if the store is
+        older than a state that this broker has seen, or if the store does not answer.
         """
         settings, clock, filesystem = self._settings, self._seams.clock, self.filesystem
         ask = StorePatience(clock, settings.integer("broker.session.timeout.ms")).ask
         paths = settings.log_dirs
         store = await self._open_store()
         found = LogDirectories.find_cluster_id(filesystem, paths)
-        # Another cluster's store is recognised by its id, and refused.
+        # The store of another cluster is not compared: it is refused because of its id.
         if self._mark and await known_cluster_id(store) in (None, found):
             await self._mark.check()
         proposed = found or new_cluster_id(random_bytes)
@@ -126,7 +130,7 @@ class Storage(BrokerPart):
             _warn_of_open_folders(paths)
 
     def begin(self) -> None:
-        """Write the mark of the store now and with each checkpoint."""
+        """Write the mark of the store now, and again with each checkpoint."""
         if self._mark is not None:
             self._runtime.spawn(self._mark.keep())
             self._chores.every(checkpoint_interval_ms(self._settings), self._mark.keep)
@@ -136,7 +140,7 @@ class Storage(BrokerPart):
             await self._chores.stop()
         finally:
             if self._is_open:
-                # Closed already, unless the start failed before there were partitions.
+                # Still open only if the start failed before there were partitions.
                 self.log_directories.close({}, clean=False)
             if self._owned is not None:
                 await self._owned.close()
@@ -164,7 +168,7 @@ class Storage(BrokerPart):
 
 
 async def configured_store(settings: BrokerSettings, filesystem: FileSystem) -> Store:
-    """Return the configured store; else a file in the first log directory, or memory like it."""
+    """Return the configured store; by default a file in the first log directory, or in memory."""
     address = settings.text("coordination.connect")
     if address:
         return await connect(address, access=store_access(settings))

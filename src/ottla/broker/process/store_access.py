@@ -33,7 +33,7 @@ def store_access(settings: BrokerSettings) -> StoreAccess:
     password = settings.text("coordination.password")
     mechanism = settings.text("coordination.sasl.mechanism")
     if bool(user) != bool(password):
-        # Otherwise nodes would belong to a user with an empty password, or to every client.
+        # Otherwise the nodes would belong to a user with an empty password, or to every client.
         given, missing = ("user", "password") if user else ("password", "user")
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -84,7 +84,7 @@ def _tls_options(settings: BrokerSettings) -> TlsOptions:
         kind = settings.text(f"{_PREFIX}{store}.type").upper() or _kind_of(location)
         named[f"{store}.type"] = kind
     password = settings.text("zookeeper.ssl.keystore.password")
-    # A PEM store's password is that of its key; the store itself has none.
+    # The password of a PEM store is that of its key; the store itself has no password.
     is_pem = named["ssl.keystore.type"] == "PEM"
     named["ssl.key.password" if is_pem else "ssl.keystore.password"] = password
     return client_options(named)

@@ -1,7 +1,7 @@
 """Access to a cluster's stored users and ACLs, for programs that change them without a broker.
 
-Before the first start there is no broker to ask, but brokers that log in to each other need their
-user by then. Running brokers are notified of each change, as of changes by another broker.
+Brokers that log in to each other need their user in the store before the first of them starts.
+Running brokers are notified of each change, just as if another broker had made it.
 """
 
 from collections.abc import AsyncIterator
@@ -29,13 +29,13 @@ from ottla.storage.disk.filesystem import OsFileSystem
 
 @dataclass(frozen=True, slots=True)
 class StoredSecurity:
-    """The users and ACLs when the store was opened, with later changes by this object."""
+    """The users and ACLs as of the opening of the store, and with this object's own changes."""
 
     users: ScramUsers
     acls: Acls
 
     def has_password(self, user: str, password: str) -> bool | None:
-        """Whether it is the user's password; None if there is no such user. Takes milliseconds."""
+        """Return whether the password is right; None without such a user. Takes milliseconds."""
         credentials = self.users.all().get(user)
         if not credentials:
             return None
@@ -54,9 +54,9 @@ class StoredSecurity:
 
 @asynccontextmanager
 async def stored_security(settings: BrokerSettings) -> AsyncIterator[StoredSecurity]:
-    """Open the users and ACLs in the configured store, which is created if missing.
+    """Open the users and ACLs in the configured store, which is created if it is missing.
 
-    Raises StoreError; OttlaError if the settings name no store.
+    Raises StoreError. Raises OttlaError if the settings name no store.
     """
     store = await configured_store(settings, OsFileSystem())
     try:
@@ -69,7 +69,7 @@ async def security_in(store: Store) -> StoredSecurity:
     """Return the users and ACLs of an open store. Raises StoreError."""
     await prepare(store)
     clock = SystemClock()
-    # No client logs in here, and no request is authorized.
+    # An empty secret and default rules suffice: no client logs in, and no request is authorized.
     found = StoredSecurity(
         ScramUsers(store, clock, b""),
         Acls(store, clock, Authorizer(frozenset(), allow_everyone_if_no_acl=False)),

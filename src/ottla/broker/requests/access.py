@@ -1,6 +1,6 @@
-"""The permissions of a connection's client, and the sets of operations in answers (KIP-430).
+"""The permissions of a connection's client, and the authorized operations in answers (KIP-430).
 
-A set of operations is a 32-bit field in which bit N stands for operation number N.
+A set of operations is a 32-bit field in which bit N stands for the operation with number N.
 """
 
 from typing import Any, Protocol, TypeVar
@@ -15,7 +15,7 @@ _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 1
 
 _Group = TypeVar("_Group", bound="DescribedGroup")
 
-# The value of the response field if the request did not ask for it.
+# The value of the response field if the request did not ask for authorized operations.
 NOT_ASKED = -(2**31)
 
 
@@ -39,7 +39,7 @@ CLUSTER_OPERATIONS = _bits(
 
 
 class DescribedGroup(Protocol):
-    """A group in the answer of any of the three APIs that describe groups."""
+    """A described group in the answer of any of the three APIs that describe groups."""
 
     group_id: str
     error_code: int
@@ -49,9 +49,9 @@ class DescribedGroup(Protocol):
 
 
 def with_operations(groups: list[_Group], *, asked: bool) -> list[_Group]:
-    """Add the authorized operations if the request asked for them.
+    """Add the authorized operations to each group if the request asked for them.
 
-    Groups with an error get none.
+    Groups with an error get no operations.
     """
     if asked:
         for group in groups:
@@ -68,7 +68,7 @@ class Access:
     def __init__(self, authorizer: Authorizer, connection: Connection) -> None:
         self.authorizer = authorizer
         self._connection = connection
-        # The version of the ACLs under which the connection's shortcuts were learned.
+        # The version of the ACLs that applied when the connection's shortcuts were learned.
         self.seen = authorizer.version
 
     @property
@@ -83,11 +83,11 @@ class Access:
 
     # Hot: once per topic of a request that takes the slow path.
     def allows(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Whether the client may do the operation on that resource."""
+        """Return whether the client may do the operation on that resource."""
         return self.authorizer.allows(self.principal, self.host, operation, kind, name)
 
     def allows_any(self, operation: AclOperation, kind: AclResource) -> bool:
-        """Whether the client may do the operation on at least one resource of the type."""
+        """Return whether the client may do the operation on at least one resource of the type."""
         return self.authorizer.allows_any(self.principal, self.host, operation, kind)
 
     def operations(self, operations: int, kind: AclResource, name: str) -> int:

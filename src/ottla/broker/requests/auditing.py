@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Protocol
 from ottla.network.connection import Connection
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
-# Denials of one request that are reported by name; the audit log counts the further ones of a
-# client together.
+# The most denials of one request that are reported with their resources. Further denials are only
+# counted, together for each client.
 _NAMED_MAX = 50
 
 
 class Need(NamedTuple):
-    """An operation on a resource, as ACLs know them."""
+    """An operation on a resource that a request needs, in the terms of ACLs."""
 
     operation: AclOperation
     kind: AclResource
@@ -23,50 +23,47 @@ class Need(NamedTuple):
 
 
 def cluster_need(operation: AclOperation) -> Need:
-    """The operation on the cluster."""
+    """Return the need for the operation on the cluster."""
     return Need(operation, AclResource.CLUSTER, CLUSTER_NAME)
 
 
 def topic_need(operation: AclOperation, name: str) -> Need:
-    """The operation on a topic."""
+    """Return the need for the operation on a topic."""
     return Need(operation, AclResource.TOPIC, name)
 
 
 def group_need(operation: AclOperation, name: str) -> Need:
-    """The operation on a group."""
+    """Return the need for the operation on a group."""
     return Need(operation, AclResource.GROUP, name)
 
 
 class AdminChange(NamedTuple):
     """An administrative change that a client requested."""
 
-    # The permissions that allow it: any one of them suffices. The audit line names the last.
+    # The permissions that allow the change: any one suffices. The audit line names the last.
     needs: tuple[Need, ...]
-    # The details of the change. Never contains a secret.
+    # The details of the change, without secrets.
     detail: Mapping[str, Any]
-    # The error if it failed, else 0.
+    # The error code if the change failed, else 0.
     code: int = 0
-    # The rule that allows it, if no ACL does.
+    # The rule that allows the change, if no ACL is needed.
     rule: str = ""
 
 
-# A `RequestContext` is Any here, because it has the audit log as a field.
+# The type of `request` is Any, because a `RequestContext` itself has a field for the audit log.
 class Auditing(Protocol):
-    """The audit log of a broker that has one. No method waits for the disk."""
+    """The interface of the audit log, if a broker has one. No method waits for the disk."""
 
     def denied(self, request: Any, need: Need, rule: str = "") -> None:
-        """Report that a request, or a part of it, was denied by `rule`, else by the authorizer."""
+        """Report that a request, or a part of it, was denied by `rule`, or else by the ACLs."""
         ...
 
     def denied_more(self, request: Any, count: int) -> None:
-        """Report how many more parts of a request were denied.
-
-        They are counted without their names.
-        """
+        """Report how many more parts of a request were denied, without their names."""
         ...
 
     def changed(self, request: Any, change: AdminChange) -> None:
-        """Report a change that was made, or that failed."""
+        """Report a change that succeeded or failed."""
         ...
 
     def watch(
@@ -74,14 +71,14 @@ class Auditing(Protocol):
     ) -> None:
         """Report the changes of a request once its response is known.
 
-        `often`: repetitions are only counted.
+        If `often`, repetitions are only counted.
         """
         ...
 
     def holds(self, connection: Connection) -> bool:
-        """Whether a request must wait because its client's changes write too many audit lines.
+        """Return whether a request must wait because its client fills the audit log too fast.
 
-        If so, the connection is held and offers the request again later.
+        In that case the connection is held, and offers the request again later.
         """
         ...
 
@@ -98,10 +95,10 @@ class Auditing(Protocol):
 
 
 class Denials:
-    """The denials of one check of a request; `end` reports those that were only counted.
+    """Collects the denials found by one check; `end` reports those that were only counted.
 
-    A request may name tens of thousands of resources, and reporting each costs more than checking
-    it.
+    A request may name tens of thousands of resources, and reporting each denial costs more than
+    checking it.
     """
 
     __slots__ = ("_count", "_request")
@@ -111,7 +108,7 @@ class Denials:
         self._count = 0
 
     def add(self, need: Need) -> bool:
-        """Note that `need` is not met; return whether it is to be reported by name."""
+        """Add a denial for `need`; return whether it must be reported by name."""
         self._count += 1
         if self._count > _NAMED_MAX:
             return False

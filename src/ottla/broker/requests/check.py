@@ -1,4 +1,4 @@
-"""The check of one request: asks the authorizer, and logs the denials."""
+"""The permission check of one request: asks the authorizer, and logs denials."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -18,7 +18,7 @@ from ottla.wire.notation import RESPONSES
 
 Q = TypeVar("Q")
 
-# `on_error(body, code, message, version)` returns the response that reports a failed request.
+# `on_error(body, code, message, version)` returns a response with the error of the whole request.
 OnError = Callable[[Any, ErrorCode, str | None, int], Any]
 
 CODES: dict[AclResource, ErrorCode] = {
@@ -26,7 +26,7 @@ CODES: dict[AclResource, ErrorCode] = {
     AclResource.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     AclResource.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     AclResource.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    # Only the tokens of users are protected resources.
+    # Only the delegation tokens of users are protected resources.
     AclResource.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 # Kafka's messages; the broker's log names the resource and the missing ACL.
@@ -72,7 +72,7 @@ class RequestCheck(Generic[Q]):
         self.body = body
         self.on_error = on_error
         self._denials = Denials(request)
-        # The operation and kind of the last denial.
+        # The operation and resource type of the last denial.
         self._last: tuple[AclOperation, AclResource] | None = None
 
     @property
@@ -80,7 +80,7 @@ class RequestCheck(Generic[Q]):
         return self.request.version
 
     def sees(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Whether the client may do the operation; a denial is not logged."""
+        """Return whether the client may do the operation; logs no denial."""
         return self.access.allows(operation, kind, name)
 
     def code(self, operation: AclOperation, kind: AclResource, name: str) -> ErrorCode | None:
@@ -95,7 +95,7 @@ class RequestCheck(Generic[Q]):
     ) -> ErrorCode | None:
         """Return the same as `code`, for a topic that newer versions name by id.
 
-        An unknown id is allowed here; the handler answers it with UNKNOWN_TOPIC_ID.
+        An unknown id is allowed here, because the handler answers it with UNKNOWN_TOPIC_ID.
         """
         found = name if topic_id == NO_TOPIC_ID else self.topic_name(topic_id)
         return None if found is None else self.code(operation, AclResource.TOPIC, found)
@@ -112,7 +112,7 @@ class RequestCheck(Generic[Q]):
             raise refusal(code)
 
     def denial(self, operation: AclOperation, kind: AclResource, name: str) -> OttlaError:
-        """Return the error for a request that is always denied, whatever the ACLs; logged."""
+        """Log a denial that does not depend on ACLs, and return its error."""
         self._log(operation, kind, name)
         return refusal(CODES[kind])
 
@@ -121,7 +121,7 @@ class RequestCheck(Generic[Q]):
         self.require(operation, AclResource.CLUSTER, CLUSTER_NAME)
 
     def sees_cluster(self, operation: AclOperation) -> bool:
-        """Whether the client may do the operation on the cluster; a denial is not logged."""
+        """Return whether the client may do the operation on the cluster; logs no denial."""
         return self.sees(operation, AclResource.CLUSTER, CLUSTER_NAME)
 
     def topic_operations(self, name: str) -> int:
@@ -137,13 +137,13 @@ class RequestCheck(Generic[Q]):
             return 0
         return self.access.operations(CLUSTER_OPERATIONS, AclResource.CLUSTER, CLUSTER_NAME)
 
-    # The response's type depends on the API.
+    # The type of the response depends on the API.
     def response(self, **fields: Any) -> Any:
         """Create a response of the request's API."""
         return RESPONSES[self.request.header.api_key](**fields)
 
     def end(self) -> None:
-        """Report the denials that were not reported by name."""
+        """Report to the audit log the denials that were only counted."""
         more = self._denials.end()
         if more and self._last is not None:
             operation, kind = self._last
@@ -152,12 +152,12 @@ class RequestCheck(Generic[Q]):
     def _log(self, operation: AclOperation, kind: AclResource, name: str) -> None:
         self._last = operation, kind
         if self._denials.add(Need(operation, kind, name)):
-            # Bounded, because the log remembers the text, and clients choose the length of names.
+            # Shortened, because the log remembers the text, and clients choose the length of names.
             text = repr(bounded(name))
             self._put(operation, kind, text, text)
 
     def _put(self, operation: AclOperation, kind: AclResource, cause: str, names: str) -> None:
-        """Write a log line; repetitions have the same `cause`."""
+        """Log a denial; repeated denials have the same `cause`."""
         request, principal = self.request, self.access.principal
         client = request.connection
         api = api_name(request.header.api_key)

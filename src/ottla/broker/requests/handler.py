@@ -40,9 +40,9 @@ class Versions(NamedTuple):
 class Api(Generic[Q, R]):
     """The declaration of an API, from which everything else about it is derived.
 
-    `needs` checks clients' requests if there is an authorizer. `changes` makes the lines of the
-    audit log from request and response, at least one per change; the request contains only what was
-    allowed.
+    `needs` checks requests of clients if there is an authorizer. `changes` returns the audit events
+    for a request and its response, at least one per change. The request then contains only items
+    that were allowed.
     """
 
     request: type[Q]
@@ -51,18 +51,19 @@ class Api(Generic[Q, R]):
     _: KW_ONLY
     needs: Guard[Q, R]
     changes: Callable[[Q, R], Iterable[AdminChange]] | None = None
-    # Whether clients make these changes so often that repetitions are only counted, without
-    # waiting.
+    # Whether clients make these changes so often that repetitions are only counted, and no
+    # request waits for the audit log.
     changes_often: bool = False
-    # How a long request is served as several short ones.
+    # How to divide a long request into several short ones.
     portions: tuple[Portions[Q, R], ...] = ()
     once: tuple[Once[Q], ...] = ()
-    # The most elements in all lists of a client's request, if fewer than usual already block the
-    # loop.
+    # The most elements in all lists of a client's request, if the usual number would block the
+    # loop for too long.
     fewer_elements_max: int | None = None
-    # Makes the response that reports a failed request; None: its error field is at the top level.
+    # Returns a response with the error of the whole request. If None, the error is set in the
+    # top-level error field.
     on_error: Callable[[Q, ErrorCode, str | None], R] | None = None
-    # Whether this API makes a connection that of a proven broker.
+    # Whether a successful request proves that the other side is a broker of the cluster.
     makes_proven: bool = False
 
     @property
@@ -77,7 +78,7 @@ class Api(Generic[Q, R]):
 
     @property
     def between_brokers(self) -> bool:
-        """Whether only brokers use the API; it is not advertised to clients."""
+        """Return whether only brokers use the API; it is not advertised to clients."""
         return self.makes_proven or self.needs is brokers_only
 
     @property
@@ -97,31 +98,31 @@ class Api(Generic[Q, R]):
 class Handler(ABC):
     """Serves one API.
 
-    Subclasses are dataclasses whose fields are the broker parts that they use. Comparison and
-    freezing are off, because a class without them takes a sixth of the time at import.
+    Subclasses are dataclasses whose fields are the broker parts that they use. They are neither
+    comparable nor frozen, which makes creating the class at import six times as fast.
     """
 
     __slots__ = ()
 
-    # The table of handlers mixes all message types, hence Any.
+    # Any, because the table of handlers contains handlers of all message types.
     api: ClassVar[Api[Any, Any]]
 
     @abstractmethod
     def handle(self, request: RequestContext, body: Any) -> Any:
         """Return the response, or NO_ANSWER; None if `request.reply` sends the response later.
 
-        It is a coroutine function if a rare call waits for the store. Raises OttlaError.
+        Handlers that must sometimes wait for the store are coroutine functions. Raises OttlaError.
         """
 
     @classmethod
     def on_error(cls, body: Any, code: ErrorCode, message: str | None, _version: int) -> Any:
-        """Return the response that reports a failed request, as declared in `api`.
+        """Return a response with the error of the whole request, as declared in `api`.
 
-        Handlers whose responses depend on the version override it.
+        A handler overrides it if the form of its response depends on the version.
         """
         return cls.api.failed(body, code, message)
 
 
 def is_coroutine(handler: Handler) -> bool:
-    """Whether `handle` must be awaited."""
+    """Return whether `handle` must be awaited."""
     return inspect.iscoroutinefunction(handler.handle)

@@ -1,7 +1,7 @@
-"""The permission checks from which each API's declaration is built.
+"""The permission checks from which the declaration of each API is built.
 
-A guard checks one request before it is served. Selectors extract what it checks from a body or
-response: `resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id)`.
+A guard checks one request before it is served. Functions passed to it select what to check in the
+body or response: `resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id)`.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ from ottla.broker.requests.check import MESSAGES, RequestCheck
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
 T = TypeVar("T")
-# The request's body, an item of one of its lists, the response, and an item of that.
+# The body of a request, an item of one of its lists, the response, and an item of a list there.
 Q = TypeVar("Q")
 I = TypeVar("I")  # noqa: E741
 R = TypeVar("R")
@@ -27,22 +27,23 @@ Amend = Callable[[R], None]
 
 
 class DeniedAnswer(NamedTuple):
-    """The response to a request of which nothing is allowed."""
+    """The response to a request if no part of it is allowed."""
 
     response: Any
 
 
-# Returns None if the whole request is allowed. An `Amend` completes the handler's response, which
-# covers only the allowed items. Raises OttlaError if the whole request is denied.
+# Returns None if the whole request is allowed. If only some items are allowed, the handler serves
+# those, and the returned `Amend` adds the denied items to its response. Raises OttlaError if the
+# whole request is denied.
 Guard = Callable[[RequestCheck[Q]], Amend[R] | DeniedAnswer | None]
-# Returns the error of an item; None if it is allowed.
+# Returns the error of an item, or None if it is allowed.
 ItemGuard = Callable[[RequestCheck[Any], I], ErrorCode | None]
 
 
 def divided(items: Iterable[T], is_allowed: Callable[[T], bool]) -> tuple[list[T], list[T]]:
     """Split the items into allowed and denied ones, in their order.
 
-    Each item is checked once, and none is compared with another, because a request may have many.
+    Each item is checked once. Items are not compared with each other, because there may be many.
     """
     allowed: list[T] = []
     denied: list[T] = []
@@ -84,7 +85,7 @@ def resource(
 
 
 def all_of(*guards: Guard[Q, R]) -> Guard[Q, R]:
-    """Require all guards; the last one may also deny single items."""
+    """Require all guards in turn. Only the last one may deny single items."""
     *whole, last = guards
 
     def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer | None:
@@ -120,11 +121,11 @@ def each(
     *,
     error_of: Callable[[R], int] | None = None,
 ) -> Guard[Q, R]:
-    """Check each of `items` of the body by itself; errors of denied ones are added to `answers`.
+    """Check each of `items` of the body by itself; add errors of denied items to `answers`.
 
-    `refused` makes the answer to a denied item if the handler's `on_error` has no items. With
-    `error_of` the handler is called even if no item is left, since it may find an error of the
-    whole request, which `error_of` returns; such an answer has no items, as in Kafka.
+    `refused` creates the answer to a denied item, if the handler's `on_error` cannot. If `error_of`
+    is given, the handler is called even if no item is left, since it may find an error of the whole
+    request. `error_of` returns that error; the answer then has no items, as in Kafka.
     """
 
     def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer | None:

@@ -1,8 +1,8 @@
-"""Divides requests whose list elements are independent of each other into shorter requests.
+"""Divides a long request into shorter ones, if the elements of its lists are independent.
 
 The declaration of an API names the lists that can be divided. A long request is served as several
-short ones, whose answers are joined. If an answer repeats an element in full, a name that occurs
-twice in a request is looked up once. Does no I/O.
+short ones, whose answers are joined. If the answers of an API describe each named element in full,
+a name that occurs twice in a request is answered once. Does no I/O.
 """
 
 from collections import Counter
@@ -14,18 +14,18 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from ottla.wire.notation import with_list
 from ottla.wire.source import STEP
 
-# The request or an element of it, and an element of a list in that; the same of the response.
+# A request or an element of it, and an element of a list in that; the same for the response.
 Q = TypeVar("Q")
 I = TypeVar("I")  # noqa: E741
 R = TypeVar("R")
 A = TypeVar("A")
 
-# The most elements in all lists of one client request. An API that is not served in portions
-# handles so many in one go and blocks the loop for less than 100 ms. A member of 10,000 partitions
-# of as many topics has 30,000 elements in one ConsumerGroupHeartbeat.
+# The most elements in all lists of one client request. An API that is not served in portions can
+# handle this many at once, blocking the loop for less than 100 ms. For comparison: the
+# ConsumerGroupHeartbeat of a member with 10,000 partitions, all of different topics, has 30,000.
 ELEMENTS_MAX: Final = 250_000
 WHOLE_ELEMENTS_MAX: Final = 60_000
-# How far the answer to an element is searched for, since portions are short.
+# How many answers are searched for the answer to an element; portions are short.
 _NEAR: Final = 2 * STEP
 
 
@@ -34,7 +34,7 @@ _NEAR: Final = 2 * STEP
 
 @dataclass(slots=True, eq=False, repr=False)
 class Items(Generic[Q, R]):
-    """A list of a request and the list of the answers to its elements; see `items`."""
+    """A list of a request and the list of answers to its elements; see `items`."""
 
     asked: Callable[[Q], list[Any] | None]
     answers: Callable[[R], list[Any]]
@@ -55,14 +55,14 @@ def items(
 ) -> Items[Q, R]:
     """Pair a list of a request with the list of its answers; both may contain lists.
 
-    `name` of an element equals `answered` of its answer. An `error` of an answer applies to the
-    whole element, however it was divided.
+    The `name` of an element equals the `answered` of its answer. An `error` in an answer applies to
+    the whole element, even if the element was divided.
     """
     return Items(asked, answers, name, answered or name, error, inner)
 
 
 class Repeated(Enum):
-    """How repeated elements with the same name are refused."""
+    """How an API answers repeated elements, which it refuses: once for all, or each of them."""
 
     ANSWERED_ONCE = 1
     ANSWERED_EACH = 2
@@ -72,15 +72,15 @@ class Repeated(Enum):
 class Portions(Generic[Q, R]):
     """How the requests of an API are divided.
 
-    A portion has at most `most` of the innermost elements of `items`. A request is not divided
-    unless its elements are `alike`.
+    A portion has at most `most` of the innermost elements of `items`. A request is divided only if
+    `alike` returns the same value for all its elements.
     """
 
     items: Items[Q, R]
     most: int
     repeated: Repeated | None
     alike: Callable[[Any], Hashable] | None
-    # Merges the fields other than the items of the second response into the first.
+    # Merges the fields of the second response, except the items, into the first response.
     also: Callable[[R, R], None] | None
     # Whether the elements contain lists that are not divided.
     keeps_lists: bool
@@ -100,14 +100,14 @@ def in_portions(
     also: Callable[[R, R], None] | None = None,
     keeps_lists: bool = False,
 ) -> tuple[Portions[Q, R], ...]:
-    """Define one way to divide requests, see `items` and `Portions`; add several with `+`."""
+    """Define one way to divide requests: see `items` and `Portions`. Combine several with `+`."""
     lists = items(asked, answers, name, answered=answered, error=error, inner=inner)
     return (Portions(lists, most, repeated, alike, also, keeps_lists),)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Once(Generic[Q]):
-    """A list of a request in which each name is answered only once; see `once`."""
+    """A list of a request in which a repeated name is answered only once; see `once`."""
 
     asked: Callable[[Q], list[Any] | None]
     name: Callable[[Any], Hashable] | None
@@ -122,9 +122,10 @@ def once(
     *,
     inner: tuple[Once[I], ...] = (),
 ) -> tuple[Once[Q], ...]:
-    """Declare a list whose elements are answered once per name; without a name, once per text.
+    """Declare a list in which elements with the same name are answered once.
 
-    `add` merges the wishes of a repeated element into the first one. Add several lists with `+`.
+    Without `name` the elements themselves are compared. `add` merges what a repeated element
+    requests into the first one. Combine several lists with `+`.
     """
     return (Once(asked, name, add, inner),)
 
@@ -133,14 +134,14 @@ def once(
 
 
 def elements_max(ways: Sequence[Portions[Any, Any]]) -> int:
-    """Return how many elements the lists of a request may have, if its API sets no lower limit."""
+    """Return how many elements a request's lists may have, unless its API sets a lower limit."""
     return ELEMENTS_MAX if ways and not ways[0].keeps_lists else WHOLE_ELEMENTS_MAX
 
 
 def division(ways: Sequence[Portions[Q, R]], body: Q) -> Portions[Q, R] | None:
-    """Return how a request is divided; None if it cannot be divided, or is short.
+    """Return how to divide a request, or None if it cannot be divided or is short.
 
-    Different versions of an API may use different lists.
+    An API may have several ways, because its versions use different lists.
     """
     for way in ways:
         wanted = way.items.asked(body)
@@ -160,7 +161,7 @@ def _count(wanted: Sequence[Any], inner: Items[Any, Any] | None) -> int:
 
 
 def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, None]:
-    """Leave each name only once in the lists of the body; pauses after each STEP elements."""
+    """Remove repeated names from the lists of the body; yield after each STEP elements."""
     for each in lists:
         wanted = each.asked(body)
         if not wanted:
@@ -183,9 +184,9 @@ def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, 
 
 
 def take_repeated(body: Q, way: Portions[Q, Any]) -> Generator[None, None, Q | None]:
-    """Remove the elements that the API refuses as repeated; pauses after each STEP elements.
+    """Remove the elements that the API refuses as repeated; yield after each STEP elements.
 
-    Returns a body with the removed elements; None if there are none.
+    Return a body with the removed elements, or None if there are none.
     """
     wanted = way.items.asked(body)
     if way.repeated is None or wanted is None:
@@ -225,11 +226,11 @@ def _named(wanted: list[Any], of: Items[Any, Any]) -> Iterator[tuple[Hashable, A
 
 
 def _put(found: list[Any], of: Items[Any, Any], parent: Any, item: Any) -> None:
-    """Add an element to the list, inside a copy of the element that contains it."""
+    """Add an element to the list, inside a copy of its parent, the element that contains it."""
     if of.inner is None:
         found.append(item)
         return
-    # Consecutive containing elements with the same name are merged.
+    # Elements of consecutive parents with the same name go into one copy.
     if not found or of.name(found[-1]) != of.name(parent):
         found.append(with_list(parent, of.inner.asked(parent), []))
     of.inner.asked(found[-1]).append(item)  # type: ignore[union-attr] # It was made with a list.
@@ -245,7 +246,7 @@ def portions(body: Q, way: Portions[Q, Any]) -> Iterator[Q]:
 def _parts(
     wanted: Sequence[Any], inner: Items[Any, Any] | None, most: int
 ) -> Iterator[tuple[list[Any], int]]:
-    """Split a list so that the parts together equal `wanted`, each with its number of elements."""
+    """Split a list into consecutive parts; yield each with its number of innermost elements."""
     if inner is None:
         for start in range(0, len(wanted), most):
             part = list(wanted[start : start + most])
@@ -264,7 +265,7 @@ def _parts(
 
 
 def _pieces(item: Any, inner: Items[Any, Any], most: int) -> Iterator[tuple[Any, int]]:
-    """Return the item, or several copies of it that share its elements."""
+    """Yield the item, or copies of it that each have a part of its inner list."""
     own = inner.asked(item)
     parts = _parts(own or (), inner.inner, most)
     _, size = next(parts, (None, 0))
@@ -279,9 +280,10 @@ def _pieces(item: Any, inner: Items[Any, Any], most: int) -> Iterator[tuple[Any,
 
 
 class Edges(NamedTuple):
-    """The first and the last element of a portion, from the outermost list inwards.
+    """The first and the last element of a portion, and the inner elements of each, outermost first.
 
-    Taken before the portion is served, because access checks remove denied items from the body.
+    They are taken before the portion is served, because access checks remove denied items from the
+    body.
     """
 
     first: list[Any]
@@ -289,7 +291,7 @@ class Edges(NamedTuple):
 
 
 def edges(body: Q, way: Portions[Q, Any]) -> Edges:
-    """Return the edges of a portion without the innermost elements, which are never divided."""
+    """Return the edges of a portion, without the innermost elements, which are never divided."""
     found = Edges([], [])
     first: Any = body
     last: Any = body
@@ -305,7 +307,7 @@ def edges(body: Q, way: Portions[Q, Any]) -> Edges:
 
 
 def join(response: R, more: R, way: Portions[Any, R], before: Edges, after: Edges) -> None:
-    """Append the response to the next portion, whose edges are `after`."""
+    """Append `more`, the response to the next portion, which begins at the edge `after`."""
     names = list(zip(before.last, after.first, strict=False))
     _join(response, more, way.items, names)
     if way.also is not None:
@@ -313,9 +315,10 @@ def join(response: R, more: R, way: Portions[Any, R], before: Edges, after: Edge
 
 
 def _join(response: Any, more: Any, of: Items[Any, Any], names: Sequence[tuple[Any, Any]]) -> None:
-    """Join two lists.
+    """Append the list of answers in `more` to the one in `response`.
 
-    `names` has the last and the first requested name, whose element may be divided.
+    `names` has, for each level, the last name of the first portion and the first name of the next.
+    If they are equal, the element was divided, and its two answers are merged.
     """
     found, rest = of.answers(response), of.answers(more)
     if of.inner is not None and names and of.name(names[0][0]) == of.name(names[0][1]):
@@ -325,7 +328,7 @@ def _join(response: Any, more: Any, of: Items[Any, Any], names: Sequence[tuple[A
         if begun is not None and goes_on is not None:
             answer = rest[goes_on]
             rest = [one for one in rest if one is not answer]
-            # As in Kafka, an error in either part is the error of the whole element.
+            # As in Kafka, an error in one of the two answers is the error of the whole element.
             if not of.error(found[begun]) and of.error(answer):
                 found[begun] = answer
             elif not of.error(found[begun]):

@@ -1,4 +1,4 @@
-"""The context of one request: its client, its arrival time, and the way to answer it."""
+"""The context of one request: its client, its arrival time, and how to answer it."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from ottla.wire.frames import Part, RequestHeader, encode_response
 class RequestContext:
     """Gives a handler everything about a request except its body.
 
-    `listener` names the listener that received it; `received_ms` is monotonic.
+    `listener` is the name of the listener that received it. `received_ms` is a monotonic time.
     """
 
     __slots__ = (
@@ -52,11 +52,11 @@ class RequestContext:
         self.throttle: RequestThrottle | None = None
         # Set for a client's request if there is an authorizer.
         self.access: Access | None = None
-        # The bytes to which its batches were expanded so far.
+        # Counts the bytes that decompressing the request's batches has produced so far.
         self.expansion = Expansion()
         # Set if there is an audit log.
         self.audit: Auditing | None = None
-        # Adds to the response the errors of the parts that the client was denied.
+        # Adds the errors of denied parts to the response.
         self.amend: Callable[[Any], None] | None = None
         self._slot: Slot | None = None
         self._early: list[Part] | None = None
@@ -76,14 +76,13 @@ class RequestContext:
 
     @property
     def local_host(self) -> str:
-        """Return the address of this broker that the client reached."""
+        """Return the address of this broker to which the client connected."""
         return self.connection.local_host
 
     def on_abandoned(self, callback: Callable[[], None]) -> None:
         """Call `callback` if the client disconnects before its answer.
 
-        Allowed while the handler runs, or for a reserved answer place that was taken over
-        (`wait_in`).
+        May be called while the handler runs, and for a request with a reserved place (`wait_in`).
         """
         if self._slot is None:
             self._on_abandoned = callback
@@ -91,12 +90,12 @@ class RequestContext:
             self._slot.on_abandoned = callback
 
     def wait_in(self, slot: Slot) -> None:
-        """Take over the place that was reserved in the order of answers."""
+        """Use a place in the order of answers that was reserved before."""
         self._slot = slot
 
     # The response's type depends on the API, which only its handler knows.
     def reply(self, message: Any) -> None:
-        """Send the answer: at once while the handler still runs, else in its reserved place."""
+        """Send the answer: at once if the handler still runs, else in its reserved place."""
         throttle = self.throttle
         if throttle is None or self._slot is None:
             self._send(self.encode(message))
@@ -107,7 +106,7 @@ class RequestContext:
         self._send(parts)
 
     def drop(self) -> None:
-        """Finish a deferred request without an answer (acks=0)."""
+        """Finish a deferred request that gets no answer (acks=0)."""
         self._send([])
 
     def encode(self, message: Any) -> list[Part]:
@@ -116,17 +115,17 @@ class RequestContext:
         return encode_response(message, header.api_key, header.api_version, header.correlation_id)
 
     def complete(self, message: Any) -> None:
-        """Add to the response the errors of denied parts and the throttle time."""
+        """Add the errors of denied parts and the throttle time to the response."""
         if self.amend is not None:
             self.amend(message)
-            # The closure refers to this request; dropping it avoids a cycle for the garbage
-            # collector.
+            # The function refers to this request; the reference cycle would live until garbage
+            # collection.
             self.amend = _amended
         if self.throttle is not None:
             self.throttle.on_answer(message)
 
     def settle(self) -> list[Part] | None:
-        """Return the handler's answer, or None and a reserved place for a later answer."""
+        """Return the handler's answer; or None, after reserving a place for a later answer."""
         if self._early is None:
             self._slot = self.connection.defer(self.size)
             self._slot.on_abandoned, self._on_abandoned = self._on_abandoned, None
@@ -155,7 +154,7 @@ class PortionContext(RequestContext):
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     def reply(self, message: Any) -> None:
-        """Give the answer to this portion, which is joined to the answer of the whole request."""
+        """Pass on the answer to this portion, to be joined to the answer of the whole request."""
         if self.amend is not None:
             self.amend(message)
             self.amend = _amended
@@ -163,7 +162,7 @@ class PortionContext(RequestContext):
             self.answer.set_result(message)
 
     def drop(self) -> None:
-        """Finish without an answer to this portion, as for all other portions."""
+        """Finish this portion without an answer, as for all portions of the request (acks=0)."""
         if not self.answer.done():
             self.answer.set_result(None)
 
@@ -172,4 +171,4 @@ Reply = Callable[[Any], None]
 
 
 def _amended(_message: object) -> None:
-    """Replaces `amend` after it has completed the answer."""
+    """Replace `amend` after the response is complete."""

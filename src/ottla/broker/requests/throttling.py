@@ -1,9 +1,9 @@
-"""Slows clients that use more than their quotas allow.
+"""Slows clients that exceed their quotas.
 
 As in Kafka since 2.0, the answer is sent at once and says how long the client should wait. For that
-time nothing more is read from the connection, whether the client waits or not. A fetch that comes
-too early is answered without records. No client gets an error. Clients that share a quota are
-counted together, over all their connections; traffic of other brokers is not counted.
+time the broker does not read from the connection, even if the client does not wait. A fetch that
+comes too early is answered without records. No client gets an error. Clients that share a quota are
+counted together, over all their connections; traffic between brokers is not counted.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.share_records import ShareFetchRequest, ShareFetchResponse
 
-# Records are handed out in portions worth this much time of the quota; smaller ones would cause
-# more fetches.
+# A fetch returns at least as many bytes as the quota allows in this time, or none. Fewer bytes per
+# fetch would cause more fetches.
 _PORTION_MS = 100
 
 
@@ -34,19 +34,19 @@ class Throttling:
         self._loop = loop
 
     def wait_ms(self, connection: Connection, client_id: str) -> int:
-        """Return how long a client's request must wait because its quota is used up."""
+        """Return how long a client's request must wait because its quotas are exceeded."""
         now_ms = self.monotonic_ms()
         rate = self.quotas.rate(QuotaKey.REQUEST, connection.principal.name, client_id, now_ms)
         return 0 if rate is None else min(rate.wait_ms(now_ms), self.quotas.windows.ms)
 
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> None:
-        """Call `callback` after that time."""
+        """Call `callback` after `delay_ms`."""
         self._loop.call_later(delay_ms / 1000, callback)
 
     def begin(
         self, connection: Connection, api_key: int, client_id: str, size: int
     ) -> "RequestThrottle":
-        """Count a client's request of `size` bytes, before it is carried out."""
+        """Count a client's request of `size` bytes, before it is served."""
         throttle = RequestThrottle(self, connection, client_id)
         if api_key == ApiKey.PRODUCE:
             throttle.use(QuotaKey.PRODUCE, size)
@@ -72,11 +72,11 @@ class RequestThrottle:
         self._connection = connection
         self._client_id = client_id
         self._user = connection.principal.name
-        # How long the client must wait, as known so far.
+        # How long the client must wait, as far as known.
         self.delay_ms = 0
-        # Since when the loop has worked on the request without counting the time.
+        # The loop's working time up to which the request's time has been counted.
         self._since_s = throttling.work_s()
-        # The limits that a fetch itself requested; negative until they are read.
+        # The limits in the fetch request itself; negative until they are read.
         self._max_bytes = self._min_bytes = -1
 
     def use(self, key: QuotaKey, amount: float) -> None:
@@ -110,7 +110,7 @@ class RequestThrottle:
         return True
 
     def bucket(self) -> TokenBucket | None:
-        """Return the client's bucket for topic changes; None for no limit."""
+        """Return the client's bucket for controller mutations; None means no limit."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
         return throttling.quotas.bucket(self._user, self._client_id, now_ms)
@@ -120,12 +120,12 @@ class RequestThrottle:
         return self._throttling.monotonic_ms()
 
     def resume(self) -> None:
-        """Count the loop's time again: the request continues, because its answer is ready."""
+        """Continue to count the loop's time, because the answer of the waiting request is ready."""
         self._since_s = self._throttling.work_s()
 
     # The response's type depends on the API; all of them have a throttle time.
     def on_answer(self, response: Any) -> None:
-        """Count the answer, and set its throttle time."""
+        """Count the bytes of the answer, and set its throttle time."""
         if isinstance(response, (FetchResponse, ShareFetchResponse)):
             size_bytes = sum(
                 len(partition.records)
@@ -140,10 +140,7 @@ class RequestThrottle:
             response.throttle_time_ms = self.delay_ms
 
     def count_time(self) -> int:
-        """Count the loop's time since the last count.
-
-        Return the resulting delay in milliseconds.
-        """
+        """Count the loop's time since the last count; return the resulting delay (ms)."""
         throttling = self._throttling
         now_s = throttling.work_s()
         spent_ms = (now_s - self._since_s) * 1000
@@ -152,7 +149,7 @@ class RequestThrottle:
         delay_ms = throttling.quotas.use(
             QuotaKey.REQUEST, self._user, self._client_id, spent_ms, now_ms
         )
-        # As in Kafka, one request waits at most for a window; the next one waits for the rest.
+        # As in Kafka, a request waits for one window at most; the next one waits for the rest.
         delay_ms = min(delay_ms, throttling.quotas.windows.ms)
         self.delay(delay_ms)
         return delay_ms

@@ -1,4 +1,4 @@
-"""The base class of a broker's parts: entered when the broker starts, left when it stops."""
+"""The base class of a broker's parts, which start and stop with the broker."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Self
 
 @dataclass(slots=True)
 class StopMode:
-    """How to stop; set before the parts are left.
+    """How to stop a broker; set before its parts are stopped.
 
-    A broker whose start fails stops as after a crash.
+    The defaults, for a broker whose start fails, are those of a crash.
     """
 
     # Whether to flush all appended records.
@@ -20,11 +20,11 @@ class StopMode:
 
 
 class BrokerPart(ABC):
-    """A part of a broker, complete after its constructor; from then on an async context manager.
+    """A part of a broker: an async context manager that is complete after its constructor.
 
-    Parts are entered in the order in which they are built and left in reverse. A part that is left
-    with GeneratorExit was abandoned: its loop ended, or the simulation killed its process. Then it
-    stops nothing, so that the state is the same as after a crash.
+    Parts are entered in the order in which they are created, and left in reverse. A GeneratorExit
+    means that the part was abandoned: its loop ended, or the simulation killed its process. Then
+    nothing is stopped, so that the state is the same as after a crash.
     """
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class BrokerPart(ABC):
         """Prepare the part before any client connects. If this fails, `stop` is called."""
 
     def begin(self) -> None:  # noqa: B027  # As `start`.
-        """Start background work; the broker has its partitions now."""
+        """Start background work; called once the broker has its partitions."""
 
     async def stop(self) -> None:  # noqa: B027  # As `start`.
         """End everything that `start` and `begin` started."""

@@ -1,4 +1,4 @@
-"""Repeats an action while the store is unavailable for a short time."""
+"""Retries an action while the store is unavailable for a short time."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class StorePatience:
-    """Waits for the store at most `limit_ms` per call."""
+    """Retries each call for at most `limit_ms`."""
 
     def __init__(self, clock: Clock, limit_ms: int) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Deadlines of waiting requests: one heap, and one timer of the loop for the earliest of them."""
+"""Deadlines of waiting requests, in one heap, with one timer of the loop for the earliest."""
 
 import asyncio
 import heapq
@@ -7,7 +7,8 @@ from itertools import count
 
 from ottla.base.clock import Clock
 
-# Cancelled deadlines stay in the heap until they are due, or until they are the majority.
+# Cancelled deadlines stay in the heap until they are due. If they are more than this and more than
+# half, they are removed.
 _CANCELLED_MIN = 1024
 
 
@@ -18,7 +19,7 @@ class Deadline:
 
     def __init__(self, at_ms: int, callback: Callable[[], None] | None) -> None:
         self.at_ms = at_ms
-        # None once cancelled or called.
+        # None after the deadline was cancelled or has passed.
         self.callback = callback
 
 
@@ -39,7 +40,7 @@ class Purgatory:
         return len(self._heap) - self._cancelled
 
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> Deadline:
-        """Call `callback` after `delay_ms`, at the earliest in the next turn."""
+        """Call `callback` after `delay_ms`, but not before the next turn of the loop."""
         deadline = Deadline(self._monotonic_ms() + max(delay_ms, 0), callback)
         heapq.heappush(self._heap, (deadline.at_ms, next(self._sequence), deadline))
         if self._timer is None or deadline.at_ms < self._timer_at_ms:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RuntimeStatus:
-    """Counts the running supervised tasks and the pending deadlines, mostly of requests."""
+    """Counts the supervised tasks and the pending deadlines; most deadlines are of requests."""
 
     tasks: int
     deadlines: int
@@ -23,7 +23,7 @@ class RuntimeStatus:
 
 @dataclass(frozen=True, slots=True)
 class Runtime(BrokerPart):
-    """The clock, the loop that runs the broker, deadlines on one timer, and supervised tasks."""
+    """The clock, the broker's event loop, deadlines on a single timer, and supervised tasks."""
 
     clock: Clock
     loop: asyncio.AbstractEventLoop
@@ -31,7 +31,7 @@ class Runtime(BrokerPart):
     tasks: Tasks
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Run `work` in the background, until it ends or the broker stops."""
+        """Run `work` in the background until it ends or the broker stops."""
         self.tasks.spawn(work)
 
     async def in_thread(self, work: Callable[[], T]) -> T:

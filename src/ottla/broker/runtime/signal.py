@@ -1,4 +1,4 @@
-"""An event that parts subscribe to; the emitting part does not depend on the subscribers."""
+"""An event to which parts subscribe, so that the part that emits it need not know them."""
 
 from collections.abc import Callable
 from typing import Generic, ParamSpec

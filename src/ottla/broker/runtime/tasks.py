@@ -1,4 +1,4 @@
-"""Background work of a broker: supervised tasks, and periodic chores."""
+"""Background work of a broker: supervised tasks and periodic chores."""
 
 import asyncio
 import logging
@@ -47,15 +47,15 @@ Chore = Callable[[], Awaitable[None]]
 
 
 class Chores:
-    """The chores of one part. A failure is logged, and the chore runs again at its next time."""
+    """The chores of one part. A failure is logged, and the chore runs again after its interval."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
 
     def every(self, interval_ms: int, chore: Chore) -> None:
         """Repeat `chore` after each interval."""
-        # An unlimited interval (Long.MAX_VALUE) is longer than a timer can be; an interval of 0,
-        # which Kafka allows for checkpoints, would leave no time for other work.
+        # Kafka's Long.MAX_VALUE for an unlimited interval is longer than a timer can run. An
+        # interval of 0, which Kafka allows for checkpoints, would leave no time for other work.
         pause_s = min(max(interval_ms, _SHORTEST_INTERVAL_MS) / 1000, _LONGEST_SLEEP_S)
 
         async def repeat() -> None:

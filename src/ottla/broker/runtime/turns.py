@@ -1,6 +1,6 @@
-"""Limits how much work runs at a time: users take turns, and no user takes all places.
+"""Limits how much work runs at a time; users take turns, and no user gets all places.
 
-Work that has to wait for something else gives up its place, and gets one back before new work.
+Work that has to wait for something else gives up its place. It gets a place again before new work.
 """
 
 from collections import Counter
@@ -8,24 +8,24 @@ from collections.abc import Callable, Hashable
 
 
 class FairTurns:
-    """`places` in total, of which one user has at most `share`.
+    """Assigns `places` to clients; the clients of one user have at most `share` of them.
 
-    Each client takes a place or waits for one, and calls `leave` in the end. At most `begun`
-    clients have started; some of them may be aside: they have no place, but still count in their
-    user's share.
+    A client takes a place or waits for one, and calls `leave` in the end. At most `begun` clients
+    have started and not yet left. A started client may step aside: it then has no place, but still
+    counts in its user's share.
     """
 
     def __init__(self, places: int, share: int, begun: int | None = None) -> None:
         self._free = places
         self._share = share
         self._begun_max = places if begun is None else begun
-        # The clients that have started, each with its user; and those of them that are aside, each
-        # with None or the callback that waits for a place.
+        # The clients that have started, each with its user. The second table has those that stepped
+        # aside, each with the callback that waits for a place, or None.
         self._taken: dict[Hashable, Hashable] = {}
         self._aside: dict[Hashable, Callable[[], None] | None] = {}
         self._places_of: Counter[Hashable] = Counter()
-        # The waiting clients by user, the user with the next turn first; each user's in order of
-        # arrival.
+        # The waiting clients of each user, in order of arrival. The user with the next turn is
+        # first.
         self._waiting: dict[Hashable, dict[Hashable, Callable[[], None]]] = {}
 
     @property
@@ -34,9 +34,9 @@ class FairTurns:
         return len(self._taken)
 
     def take(self, user: Hashable, client: Hashable, on_place: Callable[[], None]) -> bool:
-        """Take a place for `client` of `user`.
+        """Take a place for `client`, which belongs to `user`.
 
-        If False is returned, `on_place` is called when it has one.
+        If it returns False, `on_place` is called later, when the client has a place.
         """
         if client in self._taken:
             return True
@@ -47,25 +47,25 @@ class FairTurns:
         return False
 
     def step_aside(self, client: Hashable) -> None:
-        """Lend the place of `client` to others until `come_back`."""
+        """Free the place of `client` until it calls `come_back`."""
         if client in self._taken and client not in self._aside:
             self._aside[client] = None
             self._free += 1
             self._call_next()
 
     def come_back(self, client: Hashable, on_place: Callable[[], None]) -> None:
-        """Take a place again, before clients that have not started; `on_place` is called then."""
+        """Wait for a place again, ahead of clients that have not started; calls `on_place` then."""
         if client not in self._aside:
             on_place()
         elif self._free:
             self._return(client, on_place)
         else:
-            # Clients get their places back in the order in which they asked.
+            # Reinserted, because clients get their places back in the order in which they ask.
             del self._aside[client]
             self._aside[client] = on_place
 
     def leave(self, client: Hashable) -> None:
-        """Give the place back, or stop waiting for one; does nothing for other clients."""
+        """Give the place back, or stop waiting for one. Does nothing if the client does neither."""
         if client not in self._taken:
             for user, waiting in self._waiting.items():
                 if waiting.pop(client, None) is not None:

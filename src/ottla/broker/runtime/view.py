@@ -1,4 +1,4 @@
-"""The current cluster image of this broker, kept only here."""
+"""The cluster image that this broker currently uses; this is the only place that keeps it."""
 
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import ClusterImage

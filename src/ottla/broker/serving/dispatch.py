@@ -1,7 +1,7 @@
 """Decodes requests, calls the handlers of their APIs, and encodes the answers.
 
-Errors become answers only here: the handler's `on_error` answers an OttlaError of that handler;
-bytes that are no valid request close the connection, as in Kafka.
+Errors become answers only here. If a handler raises OttlaError, its `on_error` creates the answer.
+Bytes that are not a valid request close the connection, as in Kafka.
 """
 
 import contextlib
@@ -45,12 +45,12 @@ from ottla.wire.notation import REQUESTS, has_field
 _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
-# A request of at most this size has few elements in its lists.
+# A request of at most this size can have only few elements in its lists.
 _SHORT_BYTES = 4096
 
-# A client that sends this API becomes a proven broker.
+# The API by which a connection proves that it comes from a broker of the cluster.
 _HANDSHAKE = BrokerHandshakeRequest.__api_key__
-# The permission that Kafka requires for the APIs between brokers.
+# The permission that Kafka requires for APIs between brokers.
 _CLUSTER_ACTION = Need(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
 
 
@@ -125,8 +125,8 @@ class Conversation:
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
         self._stalls = dispatcher.stalls
         self._large = dispatcher.large
-        # Whether the next offered request has already waited, for its quota (a window at most) or
-        # for a place among large requests.
+        # Whether the request that is offered next has already waited: for its quota (at most one
+        # window), or for a place among the large requests.
         self._has_waited = False
         self._gate = dispatcher.gate
         self._audit = dispatcher.audit
@@ -135,7 +135,7 @@ class Conversation:
         self._learn_anew()
 
     def _learn_anew(self) -> None:
-        """Forget the shortcuts: they were learned while other ACLs applied."""
+        """Forget the learned shortcuts, because the ACLs have changed since."""
         self._produces = ProduceShortcuts(self._produce_parts, self._connection, self._listener)
         self._fetches = FetchShortcut(
             self._fetch_parts, self._connection, self._listener, self._access, self._audit
@@ -263,9 +263,9 @@ class Conversation:
     def _begin_large(
         self, served: Served, header: RequestHeader, frame: memoryview, position: int
     ) -> None:
-        """Hold the request, and serve it when it gets a place."""
+        """Hold the request; it is served when it gets a place among the large requests."""
         if not self._large.take(self._connection, partial(self._watched, self._serve)):
-            # Once it has a place, it must not wait for its quota while occupying it.
+            # A request that has a place must not occupy it while waiting for its quota.
             self._has_waited = True
             return
         request = self._context(header, len(frame), is_client=True)
@@ -304,7 +304,7 @@ class Conversation:
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, version)
         if request.amend is not None:
-            # A shortcut is learned only from a request that was allowed as a whole.
+            # Later requests may take the shortcut only if the whole request was allowed.
             pass
         elif request.header.api_key == ApiKey.PRODUCE:
             self._produces.learn(frame, version, body)
@@ -317,7 +317,7 @@ class Conversation:
         return request.encode(response)
 
     def _admit(self, served: Served, request: RequestContext, body: Any) -> Any:
-        """Return the response if nothing in the request is allowed."""
+        """Check permissions; return the response if no part of the request is allowed."""
         if self._gate is not None and self._access is not None:
             try:
                 denied = self._gate.admit(
@@ -353,7 +353,7 @@ class Conversation:
             self._connection.close("the answer to its request does not fit the version asked for")
 
     def _must_wait(self, api_key: int) -> bool:
-        """Hold the request back if it arrived before this broker knew which partitions it hosts."""
+        """Hold the request if this broker does not know yet which partitions it hosts."""
         if api_key == _HANDSHAKE or proven_broker(self._connection) is not None:
             return False
         self._connection.hold()
@@ -361,9 +361,9 @@ class Conversation:
         return True
 
     def _must_wait_for_quota(self, header: RequestHeader) -> bool:
-        """Whether the client's user has used up its quota of time, on any of its connections.
+        """Return whether the client's user has exceeded the request quota, over all connections.
 
-        A request waits only once, and for a window at most, as in Kafka.
+        As in Kafka, a request waits only once, and for one window at most.
         """
         throttling = self._quotas.throttling
         if throttling is None or self._has_waited:
@@ -377,14 +377,14 @@ class Conversation:
         return wait_ms > 0
 
     def _must_wait_for_audit(self, audit: Auditing, api: Api[Any, Any]) -> bool:
-        """Whether the request must wait: the client makes too many changes for the audit log."""
+        """Return whether the request must wait, because its client fills the audit log too fast."""
         return api.changes is not None and not api.changes_often and audit.holds(self._connection)
 
     def _refuse_client(self, served: Served, frame: memoryview) -> list[Part]:
-        """Refuse a broker-only API without decoding it.
+        """Refuse a client's request of a broker-only API without decoding it.
 
-        Nearly all answers have the error in the same place. Raises VersionError if the API has no
-        such version.
+        Nearly all answers have the error code in the same place. Raises VersionError if the API
+        does not have this version.
         """
         header, _ = decode_request_header(frame)
         request = RequestContext(
@@ -395,15 +395,12 @@ class Conversation:
         response = served.api.response
         error = refuse_client(request, served.api.name)
         if not has_field(response, "error_code", header.api_version):
-            # These answers have no error field except per partition.
+            # The answers of this API have an error code only for each partition.
             raise CloseConnection(error.message, "request: brokers only")
         return request.encode(response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
-        """Answer an unknown version of ApiVersions as Kafka does.
-
-        Close the connection for anything else.
-        """
+        """Answer an unsupported version of ApiVersions as Kafka does; otherwise close."""
         if api_key == ApiKey.API_VERSIONS:
             response = ApiVersionsResponse(
                 error_code=ErrorCode.UNSUPPORTED_VERSION,

@@ -1,9 +1,9 @@
-"""Serves requests with many elements in slices, with other requests in between.
+"""Serves requests with many elements in slices, and other requests between the slices.
 
-The connection holds such a request, and serves nothing else, until its answer is ready; then it
-offers the request again and gets the answer. Few are processed at a time, and users take turns: the
-others wait undecoded, in buffers that their connections hold anyway. After each slice the loop
-serves other connections for as long as the slice took.
+The connection holds such a request, and serves no other one, until the answer is ready. Then it
+offers the request again and gets the answer. Only a few large requests are processed at a time, and
+users take turns. The waiting requests are not decoded, and stay in buffers that their connections
+have anyway. After each slice the loop serves other connections for as long as the slice took.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-# How many requests are processed at a time: each has objects in memory for all its elements.
+# How many requests are processed at a time; each has objects in memory for all its elements.
 _PLACES = 4
 _PLACES_OF_USER = 2
-# Also counts requests that gave up their place while they wait for a quota or for other work.
+# The same limit, but including requests that wait for a quota or for other work without a place.
 _BEGUN_MAX = 12
-# How long one request is processed before others are served.
+# How long one request is processed before other requests are served.
 _SLICE_MS = 5
 _PAUSE_MS_MAX = 50
-# The default of socket.request.max.bytes, which limits a request.
+# The most bytes of an answer: the default of socket.request.max.bytes, the limit for requests.
 _ANSWER_BYTES_MAX = 100 << 20
 # How often a waiting request checks whether its client is still connected.
 _LOOK_S = 1.0
@@ -57,20 +57,20 @@ _LOOK_S = 1.0
 # The error message for a repeated element, in APIs that compare elements with each other.
 _REPEATED = "The request names it more than once."
 
-# Returns the response if nothing in the request is allowed.
+# Checks permissions; returns the response if no part of the request is allowed.
 Admit = Callable[[Served, RequestContext, Any], Any]
-# Serves a decoded request in one go.
+# Serves a decoded request that is not divided.
 ServeWhole = Callable[[RequestContext, Any, memoryview], "list[Part] | None"]
 
 
 def malformed(error: Exception) -> CloseConnection:
-    """Return the error that closes a connection for bytes that are no valid request."""
+    """Return the error that closes a connection whose bytes are not a valid request."""
     why = f"it sent bytes that are no valid request: {error}"
     return CloseConnection(why, "request: malformed")
 
 
 def too_large(connection: Connection, api: Api[Any, Any]) -> CloseConnection:
-    """Return the error that closes a connection for a request with too many elements."""
+    """Return the error that closes a connection whose request has too many elements."""
     name, most = key_name(api.key), api.elements_max
     why = (
         f"its {name} of {connection.principal} has more than {most:,} elements in its lists; have"
@@ -80,21 +80,22 @@ def too_large(connection: Connection, api: Api[Any, Any]) -> CloseConnection:
 
 
 class LargeRequests:
-    """The large requests of one broker, in progress or waiting."""
+    """The large requests of one broker, both in progress and waiting."""
 
     def __init__(self, runtime: Runtime, stalls: Stalls) -> None:
         self.runtime = runtime
         self.stalls = stalls
         self.turns = FairTurns(_PLACES, _PLACES_OF_USER, _BEGUN_MAX)
-        # Connections watched for their end, with the work done for each.
+        # The connections whose end is observed, each with the work for its request.
         self._watched: dict[Connection, _Work | None] = {}
-        # Makes requests pause one after the other, so that others are served after each slice.
+        # Lets one request pause at a time, so that other connections are served after each slice.
         self._pausing = asyncio.Lock()
 
     def take(self, connection: Connection, serve: Serve) -> bool:
-        """Take a place.
+        """Take a place among the large requests.
 
-        If False is returned, the request is held; `serve` gets it when a place is free.
+        If it returns False, the connection holds the request; `serve` serves it when a place is
+        free.
         """
         if connection not in self._watched:
             self._watched[connection] = None
@@ -115,8 +116,8 @@ class LargeRequests:
     ) -> Serve:
         """Start processing a request that has a place.
 
-        Return the function that serves it when it is offered again. This work owns `frame` from now
-        on; the body starts at `position`.
+        Return the function that serves the request when it is offered again. The caller must not
+        use `frame` any more; the body starts at `position` in it.
         """
         work = _Work(self, served, request, admit, serve_whole)
         self._watched[request.connection] = work
@@ -124,18 +125,18 @@ class LargeRequests:
         return work.finish
 
     async def pause(self, worked_ms: int) -> None:
-        """Let the loop serve others for as long as a slice took."""
+        """Let the loop serve other connections for as long as the slice took."""
         async with self._pausing:
             await asyncio.sleep(worked_ms / 1000)
 
     def end(self, connection: Connection) -> None:
-        """Note that the work for the connection has ended."""
+        """Free the place of a connection whose work has ended."""
         if connection in self._watched:
             self._watched[connection] = None
         self.turns.leave(connection)
 
     def step_aside(self, connection: Connection) -> None:
-        """Give up the place for now, from the next turn of the loop on."""
+        """Free the place until the work continues, beginning with the next turn of the loop."""
         self.runtime.loop.call_soon(self.turns.step_aside, connection)
 
     def _on_lost(self, connection: Connection) -> None:
@@ -166,7 +167,8 @@ class _Work:
         self._slice_began_ms = 0
         self._outcome: Serve | None = None
         self._error: Exception | None = None
-        # As in Kafka, records of a disconnected producer are still appended: it may want no answer.
+        # As in Kafka, records are appended even if the producer disconnects: with acks=0 it may not
+        # wait for an answer.
         self._ends_with_client = request.header.api_key != ApiKey.PRODUCE
         self._lost: asyncio.Future[None] = large.runtime.loop.create_future()
 
@@ -176,9 +178,9 @@ class _Work:
             self._lost.set_result(None)
 
     def finish(self, frame: memoryview) -> list[Part] | None:
-        """Serve the request that is offered again, with the result found earlier."""
-        # Drop the reference to the result: in a cycle it would survive until a rare collection,
-        # with the whole answer.
+        """Return the answer to the request that is offered again, or raise the error found."""
+        # Drop the reference to the result: in a reference cycle it would live until garbage
+        # collection, with the whole answer.
         error, self._error = self._error, None
         outcome, self._outcome = self._outcome, None
         try:
@@ -191,7 +193,7 @@ class _Work:
             del error
 
     async def run(self, frame: memoryview, position: int) -> None:
-        """Process the request, then let the connection offer it again."""
+        """Process the request, then make the connection offer it again."""
         request = self._request
         api = request.header.api_key
         try:
@@ -241,7 +243,7 @@ class _Work:
         return lambda _frame: parts
 
     async def _in_portions(self, body: Any, divided: Portions[Any, Any]) -> Any:
-        """Return the response to a request that is served in several portions."""
+        """Serve a request in portions; return the joined response."""
         repeated = await self._in_slices(take_repeated(body, divided))
         answers = await self._answers(body, divided)
         if repeated is not None:
@@ -251,14 +253,14 @@ class _Work:
         for after, answer in answers:
             if not answer.done():
                 if not self._ends_with_client:
-                    # All records are appended; to wait for acknowledgements needs no place.
+                    # All records are appended; waiting for the acknowledgements needs no place.
                     self._large.turns.leave(self._request.connection)
                 await self._aside_until(answer)
             response = answer.result()
             if response is None:
-                # A Produce request with acks=0.
+                # A Produce request with acks=0 has no response.
                 continue
-            # The error of the whole request.
+            # The error code of the whole request, if the API has one.
             error = response.error_code if "error_code" in type(response).__slots__ else 0
             if error and not divided.items.answers(response):
                 return response
@@ -275,21 +277,21 @@ class _Work:
     async def _answers(
         self, body: Any, divided: Portions[Any, Any], *, is_repeated: bool = False
     ) -> list[tuple[Edges, "asyncio.Future[Any]"]]:
-        """Return the answers to the portions of a body; they may come later."""
+        """Serve the portions of a body; return their answers, which may come later."""
         answers = []
         for portion in portions(body, divided):
             found = edges(portion, divided)
             answer = await self._portion(portion, is_repeated=is_repeated)
             answers.append((found, answer))
             if not answer.done():
-                # Completing this portion may need the loop; without a pause the next portion would
-                # pile up on it.
+                # The loop may be needed to complete this portion; without a pause, unfinished
+                # portions would accumulate.
                 await asyncio.sleep(0)
             await self._pace()
         return answers
 
     async def _portion(self, body: Any, *, is_repeated: bool) -> "asyncio.Future[Any]":
-        """Serve a portion of the request; its response may come later."""
+        """Serve a portion of the request; return its response, which may come later."""
         served, request = self._served, PortionContext(self._request, self._large.runtime.loop)
         response = self._admit(served, request, body)
         if response is None and is_repeated:
@@ -309,9 +311,9 @@ class _Work:
         return request.answer
 
     async def _awaited(self, response: Coroutine[Any, Any, Any]) -> Any:
-        """Run a handler to its end. While it waits, it has no place, and no time is counted."""
+        """Await a handler. While it waits, the request has no place, and no time is counted."""
         task = self._large.runtime.loop.create_task(response)
-        # Its error is of no use to a client that has left.
+        # Nothing else reads the error if the client has disconnected.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.sleep(0)
         if not task.done():
@@ -328,14 +330,14 @@ class _Work:
             await self._pace()
 
     async def _pace(self) -> None:
-        """Pause after a full slice. Raises CloseConnection if the client has left."""
+        """Pause after a full slice. Raises CloseConnection if the client has disconnected."""
         worked_ms = self._monotonic_ms() - self._slice_began_ms
         if worked_ms < _SLICE_MS:
             return
         throttle = self._request.throttle
         if throttle is not None and (delay_ms := throttle.count_time()):
             await self._aside_until(self._large.runtime.loop.create_future(), delay_ms)
-        # Includes the time that was spent waiting.
+        # The time may include waiting, so the pause is limited.
         await self._large.pause(min(worked_ms, _PAUSE_MS_MAX))
         self._check_client()
         self._slice_began_ms = self._monotonic_ms()
@@ -343,7 +345,7 @@ class _Work:
             throttle.resume()
 
     async def _aside_until(self, event: "asyncio.Future[Any]", most_ms: int | None = None) -> None:
-        """Give up the place until the event, or for this long. Raises as `_check_client`."""
+        """Free the place until the event, or for `most_ms`. Raises as `_check_client` does."""
         connection, throttle = self._request.connection, self._request.throttle
         if throttle is not None:
             throttle.count_time()
@@ -370,7 +372,7 @@ class _Work:
         self._check_client()
 
     def _check_client(self) -> None:
-        """Raise CloseConnection if the client has left."""
+        """Raise CloseConnection if the client has disconnected."""
         if self._ends_with_client and self._request.connection.has_left():
             raise CloseConnection("the client left", "left")
 

@@ -1,6 +1,6 @@
-"""The listeners of a broker, opened from its settings, and whether it serves clients yet.
+"""The listeners of a broker, created from its settings, and whether it serves clients yet.
 
-They share one memory budget and one buffer.
+All listeners share one memory budget and one receive buffer.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from ottla.quota.connections import ConnectionQuotas
 
 
 class Readiness:
-    """Begins as not ready; clients' requests wait until `begin`."""
+    """Whether the broker serves clients yet; their requests wait until `begin`."""
 
     def __init__(self) -> None:
         self.is_serving = False
@@ -29,14 +29,14 @@ class Readiness:
         self._waiting.append(callback)
 
     def begin(self) -> None:
-        """Mark the broker as ready: it knows what it hosts."""
+        """Mark the broker as ready, because it knows its partitions."""
         self.is_serving = True
         waiting, self._waiting = self._waiting, []
         for callback in waiting:
             callback()
 
 
-# Memory for large requests being received, if queued.max.request.bytes sets no limit.
+# The memory budget for large requests if queued.max.request.bytes is not set.
 _BUDGET_BYTES = 1 << 30
 
 
@@ -61,7 +61,7 @@ class Listeners:
         self.open: list[Listener] = []
 
     async def start(self) -> None:
-        """Open all listeners. Raises OttlaError naming the listener that failed, and why."""
+        """Open all listeners. Raises OttlaError that names the failed listener and the reason."""
         settings = self._settings
         limits = connection_limits(settings)
         queued_bytes = settings.integer("queued.max.request.bytes")
@@ -82,16 +82,16 @@ class Listeners:
             self._audit.logged_in(connection, listener, "SSL")
 
     def stop_reading(self) -> None:
-        """Accept no more connections and read no more from clients; pending answers are still sent.
+        """Accept no more connections and read no more from clients; still send pending answers.
 
-        Other brokers are still read, because their fetches commit records, which answers the
-        producers.
+        Connections of other brokers are still read: the fetches of followers advance the high
+        watermark, so that waiting producers get their answers.
         """
         for listener in self.open:
             listener.stop_reading(lambda connection: proven_broker(connection) is not None)
 
     async def stop(self) -> None:
-        """Stop accepting, and close all open connections."""
+        """Accept no more connections, and close all open ones."""
         for listener in self.open:
             await listener.stop()
         self.open.clear()
@@ -108,7 +108,7 @@ class Listeners:
 
 
 def connection_limits(settings: BrokerSettings) -> ConnectionLimits:
-    """Return the connection limits. The system chooses socket buffer sizes unless they are set."""
+    """Return the connection limits. Socket buffer sizes are left to the system unless set."""
     buffers = {
         name: settings.integer(name) if name in settings.static else -1
         for name in ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")

@@ -1,6 +1,7 @@
-"""Detects requests that blocked the event loop for long: they are logged and counted.
+"""Detects requests that block the event loop for a long time; logs and counts them.
 
-During such a request no other is served. Each step of a waiting handler is measured separately.
+During such a request no other request is served. Each step of a coroutine handler is measured
+separately.
 """
 
 import logging
@@ -17,13 +18,13 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STALL_MS: Final = 100
-# Beyond this, clients and other brokers may consider this broker dead.
+# After this time clients and other brokers may consider this broker dead.
 _GRAVE_MS: Final = 1_000
 _INTERVAL_MS: Final = 10_000
 
 
 class Stalls:
-    """Counts the requests of one broker that blocked its loop for longer than STALL_MS."""
+    """Counts the requests that blocked the broker's event loop for longer than STALL_MS."""
 
     def __init__(self, monotonic_ms: Callable[[], int]) -> None:
         self.monotonic_ms = monotonic_ms
@@ -58,7 +59,7 @@ class Stalls:
     def watched(
         self, work: Coroutine[Any, Any, T], connection: Connection, api: int, size: int
     ) -> Generator[Any, Any, T]:
-        """Run the work of a waiting request, and note each of its steps that takes too long."""
+        """Run the coroutine of a request, and note each step that blocks the loop for long."""
         go_on: Callable[[Any], Any] = work.send
         given: Any = None
         while True:

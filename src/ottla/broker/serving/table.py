@@ -22,7 +22,7 @@ class Served(NamedTuple):
 
 
 def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
-    """Return the handlers by API key; each API has exactly one."""
+    """Return the handlers by API key; each API must have exactly one."""
     table: dict[int, Served] = {}
     for handler in handlers:
         api = handler.api
@@ -39,9 +39,9 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
 
 
 def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
-    """Return the APIs that ApiVersions lists, by key.
+    """Return the APIs that ApiVersions lists, ordered by key.
 
-    From FIRST_PRIVATE_KEY on they are Ottla's own.
+    APIs with keys from FIRST_PRIVATE_KEY on are Ottla's own.
     """
     ranges = [
         ApiVersion(api_key=api.key, min_version=api.versions.min, max_version=api.versions.max)
