@@ -1,5 +1,5 @@
-"""Authorization: ACLs in the store, and the check of every request before it is served.
+"""Authorization: the ACLs in the store, and the check of every request before it is served.
 
-Each handler declares what its API needs; `gate` checks it. The decisions are made in
-`ottla.security`. Begin with `gate`.
+The declaration of each API names the permissions that it needs, and `Gate` checks them.
+`ottla.security` makes the decisions. Begin with `part`.
 """

@@ -1,6 +1,6 @@
 """The ACLs of the cluster: reads and changes them in the store.
 
-Every broker keeps all ACLs in memory and receives changes through the notifications for changed
+Every broker keeps all ACLs in memory, and is notified of changes in the same way as of changed
 settings.
 """
 
@@ -44,7 +44,7 @@ OnChanged = Callable[[str], Awaitable[None]]
 
 # The most ACLs that one request may create or delete, as in Kafka.
 ACLS_PER_REQUEST_MAX = 10_000
-# ACLs compared with a filter in one turn of the loop, which takes about 20 ms.
+# How many ACLs are compared with a filter in one turn of the loop, which takes about 20 ms.
 _SLICE = 20_000
 
 
@@ -59,7 +59,7 @@ def new_authorizer(settings: BrokerSettings) -> Authorizer | None:
 
 
 class Acls:
-    """Describes and alters ACLs; `authorizer` always decides by the newest ones."""
+    """Describes and alters ACLs. `authorizer` decides by the newest ACLs."""
 
     def __init__(self, store: Store, clock: Clock, authorizer: Authorizer) -> None:
         self.authorizer = authorizer
@@ -68,7 +68,7 @@ class Acls:
         self._changing = Lock()
 
     async def load(self) -> None:
-        """Read all ACLs. Resources whose node is unreadable are denied to every user."""
+        """Read all ACLs. If the ACLs of a resource are unreadable, every user is denied it."""
         acls: list[Acl] = []
         async with self._changing:
             for path, node in (await self._store.subtree(CONFIG_ACLS)).items():
@@ -78,7 +78,7 @@ class Acls:
             self.authorizer.set_rules(AclRules(acls))
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for change notifications: reads ACLs, passes all others to `others`."""
+        """Return a callback for change notifications: reads ACLs, passes the rest to `others`."""
 
         async def on_changed(entity: str) -> None:
             path = f"/config/{entity}"
@@ -97,9 +97,9 @@ class Acls:
         return [acl for acl in self.authorizer.rules if wanted.matches(acl)]
 
     async def matching_all(self, filters: Sequence[AclFilter]) -> list[list[Acl]]:
-        """Return the ACLs that match each filter; other requests are served meanwhile.
+        """Return the ACLs that match each filter. Other requests are served meanwhile.
 
-        Raises OttlaError (POLICY_VIOLATION) if they are too many for one request to change.
+        Raises OttlaError(POLICY_VIOLATION) if there are more than one request may change.
         """
         rules = list(self.authorizer.rules)
         found: list[list[Acl]] = []
@@ -135,7 +135,7 @@ class Acls:
     async def _write(
         self, pattern: Pattern, *, adding: Iterable[Acl] = (), deleting: Iterable[Acl] = ()
     ) -> None:
-        """Change the ACLs of a pattern in the store and use them; retried on conflicts."""
+        """Change the ACLs of a pattern in the store and apply them; retries on conflicts."""
         path, gone = acl_path(pattern), frozenset(deleting)
         while True:
             node = await self._store.get(path)
@@ -200,10 +200,7 @@ def require_acls(acls: Acls | None) -> Acls:
 
 
 def too_many(count: int) -> None:
-    """Refuse to change more ACLs per request than Kafka does.
-
-    Raises OttlaError(POLICY_VIOLATION).
-    """
+    """Raise OttlaError(POLICY_VIOLATION) if one request changes more ACLs than Kafka allows."""
     if count > ACLS_PER_REQUEST_MAX:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,

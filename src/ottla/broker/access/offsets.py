@@ -1,6 +1,7 @@
 """The checks of OffsetFetch and DescribeShareGroupOffsets: DESCRIBE on groups and on topics.
 
-A request for all topics gets no hidden topics; a hidden topic that a request names gets an error.
+A request for all topics is answered without the topics that the client may not DESCRIBE. If a
+request names such a topic, the answer has an error for it.
 """
 
 from collections.abc import Callable, Iterable
@@ -53,7 +54,8 @@ def offset_fetch(
     others = _fetch_groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    # By position, since a request may name a group twice. None stands for a request for all topics.
+    # In the order of the groups, because a request may name a group twice. None means that the
+    # group is asked for all topics.
     refused: list[list[OffsetFetchResponseTopics] | None] = [
         None if group.topics is None else _fetch_take_denied(check, group) for group in body.groups
     ]
@@ -74,7 +76,7 @@ def offset_fetch(
 def _fetch_take_denied(
     check: RequestCheck[OffsetFetchRequest], group: OffsetFetchRequestGroup
 ) -> list[OffsetFetchResponseTopics]:
-    """Keep only the topics that the client may DESCRIBE; return the answers for the others."""
+    """Remove the topics that the client may not DESCRIBE; return the answers for them."""
     group.topics, denied = divided(
         group.topics or (),
         lambda topic: check.topic_code(_DESCRIBE, topic.topic_id, topic.name) is None,
@@ -141,19 +143,20 @@ _share_groups: Guard[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsets
 def describe_share_group_offsets(
     check: RequestCheck[DescribeShareGroupOffsetsRequest],
 ) -> Amend[DescribeShareGroupOffsetsResponse] | DeniedAnswer:
-    """Check DESCRIBE on each group and each topic; a request for all topics gets no hidden ones."""
+    """Check DESCRIBE on each group and each topic of the request."""
     body = check.body
     others = _share_groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    # By position, since a request may name a group twice. None stands for a request for all topics.
+    # In the order of the groups, because a request may name a group twice. None means that the
+    # group is asked for all topics.
     refused: list[list[DescribeShareGroupOffsetsResponseTopic] | None] = []
     served: list[DescribeShareGroupOffsetsRequestGroup] = []
     unserved: list[DescribeShareGroupOffsetsResponseGroup] = []
     for group in body.groups:
         hidden = None if group.topics is None else _share_take_denied(check, group)
         if hidden and not group.topics:
-            # As in Kafka, a group without any permitted topic is not looked up.
+            # As in Kafka, a group is not looked up if no topic is permitted.
             unserved.append(
                 DescribeShareGroupOffsetsResponseGroup(
                     group_id=group.group_id, topics=hidden, error_message=None
@@ -185,7 +188,7 @@ def _share_take_denied(
     check: RequestCheck[DescribeShareGroupOffsetsRequest],
     group: DescribeShareGroupOffsetsRequestGroup,
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """Keep only the topics that the client may DESCRIBE; return the answers for the others."""
+    """Remove the topics that the client may not DESCRIBE; return the answers for them."""
     group.topics, denied = divided(
         group.topics or (),
         lambda asked: check.code(_DESCRIBE, _TOPIC, asked.topic_name) is None,

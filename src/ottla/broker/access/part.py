@@ -1,4 +1,4 @@
-"""Authorization on this broker: the ACLs, and the check before each request."""
+"""The authorization part of a broker: the ACLs, and the check before each request."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from ottla.security.authorizer import Authorizer
 
 
 class Gate:
-    """The request checks of a broker that has an authorizer."""
+    """Checks the requests of clients, on a broker that has an authorizer."""
 
     def __init__(self, authorizer: Authorizer, view: ClusterView, settings: BrokerSettings) -> None:
         self._authorizer = authorizer
@@ -27,7 +27,7 @@ class Gate:
         self._settings = settings
 
     def access(self, connection: Connection) -> Access:
-        """Return the permissions of the client of a new connection, always by the newest ACLs."""
+        """Return the permissions of a new connection's client, always by the newest ACLs."""
         return Access(self._authorizer, connection)
 
     def admit(
@@ -40,8 +40,8 @@ class Gate:
     ) -> DeniedAnswer | None:
         """Check a request.
 
-        Removes the denied items from the body; `request.amend` adds their errors. Returns the
-        response if nothing is left to serve. Raises OttlaError if the whole request is denied.
+        Removes the denied items from the body; `request.amend` adds their errors to the response.
+        Returns the response if no item is left. Raises OttlaError if the whole request is denied.
         Other brokers, which know the cluster's secret, are allowed everything.
         """
         if proven_broker(request.connection) is not None:
@@ -60,7 +60,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class AccessStatus:
-    """Reports whether ACLs are in use, and how many there are."""
+    """Reports whether there is an authorizer, and the number of ACLs."""
 
     has_authorizer: bool
     acls: int

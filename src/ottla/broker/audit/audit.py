@@ -1,4 +1,4 @@
-"""The audit log of a broker: turns reported events into lines, and counts repeated ones."""
+"""The audit log of a broker: turns reported events into lines, and counts repetitions."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ _ALTER_CLUSTER = cluster_need(AclOperation.ALTER)
 
 
 def is_audited(settings: BrokerSettings) -> bool:
-    """Whether there is an audit log; `auto` means: if there is an authorizer or SASL."""
+    """Return whether there is an audit log; `auto` means if there is an authorizer or SASL."""
     wanted = settings.text("audit.log.enable")
     if wanted != "auto":
         return wanted == "true"
@@ -74,7 +74,7 @@ def _stamp(broker: int, clock: Clock) -> Callable[[Event], Event]:
 
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
-    """Counts the lines waiting to be written, and those dropped because too many waited."""
+    """Counts the lines that wait to be written, and those dropped because too many waited."""
 
     queued: int
     lost: int
@@ -95,8 +95,8 @@ class Audit(BrokerPart):
     ) -> None:
         """Create the audit log.
 
-        `authorizer` names the deciding rules; None if there is no authorizer. `has_logins`: also
-        log successful logins.
+        `authorizer` is None if the broker has none; otherwise lines name the deciding ACL. With
+        `has_logins`, successful logins are logged, too.
         """
         self._writer = writer
         self._runtime = runtime
@@ -146,7 +146,7 @@ class Audit(BrokerPart):
     def changed(
         self, request: RequestContext, change: AdminChange, rule: str = "", *, often: bool = False
     ) -> None:
-        """See `Auditing`. Changes that clients make `often` are counted if they repeat."""
+        """See `Auditing`. If clients make such changes `often`, repetitions are only counted."""
         rule = rule or change.rule
         event = {
             **_origin(request),
@@ -192,11 +192,11 @@ class Audit(BrokerPart):
         if proven_broker(request.connection) is not None:
             return
         amend = request.amend
-        # Determined before the change, because the change may remove the very rule that allows it.
+        # Found before the change, because the change may remove the very ACL that allows it.
         rule = self._rule(request, (_ALTER_CLUSTER,)) if request.header.api_key in _OF_ACLS else ""
 
         def on_answer(response: Any) -> None:
-            # Taken before the denied parts are added to the answer, because those have their own
+            # The errors of denied parts are added to the response later; denials have their own
             # lines.
             for change in changes_of(response):
                 self.changed(request, change, rule, often=often)
@@ -224,7 +224,7 @@ class Audit(BrokerPart):
     # -- lines
 
     def _count(self, event: dict[str, Any], rule: Callable[[], str] | None) -> None:
-        """Write a line for the first event of a kind, and count further ones like it."""
+        """Write a line for the first event of a kind, and count later events of that kind."""
         now_ms = self._now_ms()
         self._end_windows(now_ms)
         if self._repeats.admit(event, now_ms):
@@ -272,7 +272,7 @@ class Audit(BrokerPart):
         return self._runtime.clock.monotonic_ms()
 
     def _rule(self, request: RequestContext, needs: tuple[Need, ...]) -> str:
-        """Return the rule that decides: of the first need that is allowed, or else of the last."""
+        """Return the rule that decided about the first allowed need, or else about the last."""
         if self._authorizer is None:
             return "no authorizer"
         client = request.connection
@@ -287,7 +287,7 @@ def _rule_text(ruling: Ruling) -> str:
 
 
 def _outcome(code: int) -> str:
-    # A request that timed out may still be carried out.
+    # A request that timed out may still have an effect.
     return {0: "done", ErrorCode.REQUEST_TIMED_OUT: "unknown"}.get(code, "failed")
 
 

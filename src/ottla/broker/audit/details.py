@@ -1,6 +1,6 @@
-"""Details shared by the audit lines of several APIs: partitions, settings, topics and ACLs.
+"""Details that the audit lines of several APIs share: partitions, settings, topics and ACLs.
 
-No change is left out: details too long for one line are split over several.
+Details that are too long for one line are split over several lines, so that none is left out.
 """
 
 from collections import deque
@@ -15,17 +15,17 @@ from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.chain import bounded, canonical
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 
-# The most items in one line, which has other fields, too.
+# The most items in one line; a line has other fields, too.
 _ITEMS_MAX = 50
 _BYTES_MAX = 32 << 10
 _HIDDEN = "(hidden)"
 
-# A partition of a topic, with its requested value or its outcome.
+# A partition of a topic: topic name, index, and its requested value or its outcome.
 Part = tuple[str, int, Any]
 
 
 def portions(items: Iterable[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Split items by name into portions for one line each; a repeated name starts a new portion.
+    """Split named items into portions, one for each line; a repeated name starts a new portion.
 
     Returns at least one portion.
     """
@@ -50,11 +50,12 @@ def partition_changes(
     detail: Mapping[str, Any] | None = None,
     code: int = 0,
 ) -> Iterator[AdminChange]:
-    """Return lines for each topic; succeeded and failed partitions are in separate lines.
+    """Return the changes of each topic; succeeded and failed partitions are in separate ones.
 
-    `field` maps each partition to its value in `wanted`; "partitions" lists only the numbers. If
-    each topic has its own `need`, that names the topic; otherwise the detail does. `code` is the
-    error of the whole request, and of partitions without an answer.
+    `field` is the field of the detail that maps each partition to its value in `wanted`;
+    "partitions" lists only the partition numbers. If `need` is a function, the need names the
+    topic; otherwise the detail names it. `code` is the error of the whole request, and of
+    partitions without an answer.
     """
     for (name, error), items in _by_outcome(wanted, answered, code).items():
         for portion in portions(items):
@@ -88,7 +89,7 @@ def _by_outcome(
 def setting_changes(
     resource: Resource, settings: Iterable[tuple[str, str, str | None]], code: int
 ) -> Iterator[AdminChange]:
-    """Return the lines of a resource; `settings` have name, operation and value."""
+    """Return the changes of a resource; `settings` are triples of name, operation and value."""
     kind = resource.resource_type
     need = settings_need(AclOperation.ALTER_CONFIGS, resource)
     of = f"{_kind_name(kind)}:{bounded(resource.resource_name)}"
@@ -108,7 +109,7 @@ def _kind_name(kind: int) -> str:
 
 
 def shown_setting(kind: int, name: str, value: str | None) -> str | None:
-    """Return the value of a setting; hidden if the setting is unknown or may be a secret."""
+    """Return the value of a setting; it is hidden if the setting is unknown or may be a secret."""
     if value is None:
         return None
     if kind in (ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS):
@@ -119,13 +120,13 @@ def shown_setting(kind: int, name: str, value: str | None) -> str | None:
 
 
 def created(topic: str, detail: Mapping[str, Any], code: int = 0) -> AdminChange:
-    """Describe a topic that was created, or whose creation failed."""
+    """Return the change for a topic that was created, or whose creation failed."""
     operation = AclOperation.CREATE
     return AdminChange((cluster_need(operation), topic_need(operation, topic)), detail, code)
 
 
 class AclFields(Protocol):
-    """An ACL in a request or response, which name the field for the pattern type differently."""
+    """An ACL in a request or response. The field of its pattern type has different names."""
 
     resource_type: int
     resource_name: str

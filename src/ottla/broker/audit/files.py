@@ -1,6 +1,6 @@
 """The files of one broker's audit log: appended, rolled by size, and recovered after a crash.
 
-Every call may block on the disk.
+Every call may block, because it accesses the disk.
 """
 
 import logging
@@ -28,8 +28,8 @@ from ottla.storage.disk.reserve import DiskUse, Reserve
 
 _log = logging.getLogger(__name__)
 
-# Bytes read from the end of a file, enough for several lines; the whole file is read if they
-# contain no complete line.
+# How many bytes are read from the end of a file, enough for several lines. If they contain no
+# complete line, the whole file is read.
 _TAIL_BYTES = 256 << 10
 
 
@@ -43,7 +43,7 @@ class AuditLimits(NamedTuple):
 class AuditFiles:
     """The audit files of one broker in one folder.
 
-    `stamp` adds time and broker to an event; `copy` receives the written lines and the head.
+    `stamp` adds time and broker to an event. `copy` is called with written lines and the new head.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class AuditFiles:
         self._stamp = stamp
         self._copy = copy
         self._chain = Chain()
-        # Lines already chained but not yet written, because the disk refused them.
+        # Lines that are part of the hash chain but not yet written, because a write failed.
         self._unwritten = b""
         # Invariant: the file ends at `_size`, unless `_is_torn`.
         self._size = 0
         self._is_torn = False
-        # Whether lines were written since the last fsync, when the file had `_saved_size` bytes;
-        # and whether an fsync failed, after which the bytes past `_saved_size` may be lost.
+        # Whether lines were written after the last fsync, when the file had `_saved_size` bytes;
+        # and whether an fsync has failed, so that the bytes after `_saved_size` may be lost.
         self._is_dirty = False
         self._is_doubtful = False
         self._saved_size = 0
@@ -78,11 +78,11 @@ class AuditFiles:
 
     @property
     def head(self) -> Head:
-        """The number and hash of the last line."""
+        """Return the number and hash of the last line."""
         return Head(self._chain.number, self._chain.head)
 
     def open(self) -> None:
-        """Continue after the last line. Raises OttlaError if the files cannot be used."""
+        """Open the files, to continue after the last line. Raises OttlaError if unusable."""
         try:
             if self._filesystem.mkdir(self._folder):
                 self._filesystem.fsync_directory(self._folder.rpartition("/")[0] or "/")
@@ -106,7 +106,7 @@ class AuditFiles:
     def append(self, events: Iterable[Event]) -> None:
         """Write lines; they are durable after `sync`.
 
-        Raises OSError; the next call then writes them again.
+        Raises OSError if a write fails; the next call then tries again.
         """
         self._unwritten += b"".join(map(self._chain.link, events))
         if self._unwritten:
@@ -116,7 +116,10 @@ class AuditFiles:
             self._roll()
 
     def sync(self) -> None:
-        """Flush all lines to disk, then note the last one in the head file. Raises OSError."""
+        """Flush all lines to disk, then write the number and hash of the last one to the head file.
+
+        Raises OSError.
+        """
         file = self._file
         if not self._is_dirty or file is None:
             return
@@ -147,7 +150,8 @@ class AuditFiles:
         try:
             file.append(self._unwritten)
         except OSError:
-            # Partly written lines take up the last free space of others; the next call retries.
+            # A partly written line would use the last free space of the disk; the next call
+            # retries.
             with suppress(OSError):
                 file.truncate(self._size)
             raise
@@ -182,7 +186,7 @@ class AuditFiles:
         _log.info("audit log: line %d of broker %d has the hash %s", number, self._broker, head)
 
     def _retain(self) -> None:
-        """Remove the oldest files, after writing lines that announce it."""
+        """Remove the oldest files, after writing lines that announce their removal."""
         limit = self._limits.retention_bytes
         files = self._files()
         sizes = [self._filesystem.size(self._path(file.name)) for file in files]
@@ -202,11 +206,11 @@ class AuditFiles:
     def _recover(self) -> None:
         files = self._files()
         while files and not self._filesystem.size(self._path(files[-1].name)):
-            # The broker crashed before the file's first line.
+            # The broker crashed before it wrote the file's first line.
             self._filesystem.unlink(self._path(files.pop().name))
         tails = [self._tail(file) for file in files[-1:]]
         if tails and tails[0].last is None and len(files) > 1:
-            # The last file has no complete line, so the chain ends in the file before it.
+            # The last file has no complete line, so the last line is in the file before it.
             tails.append(self._tail(files[-2]))
         ended = next((tail for tail in tails if tail.last is not None), None)
         was_stopped = True
@@ -217,12 +221,12 @@ class AuditFiles:
         self._begin(files[-1].first if files else self._chain.number + 1)
         if tails:
             self._unwritten = tails[0].missing
-            # The broker may have crashed before the fsync of these bytes.
+            # The broker may have crashed before these bytes were flushed.
             self._is_doubtful, self._saved_size = self._noted() != self.head, 0
         for event in events:
             _log.warning("audit log: %s", event)
         start: Event = {"event": "start", "after_stop": was_stopped}
-        # Not through `append`, so that a broker can start with only the disk's reserve left.
+        # Written without `append`, so that a broker can start even if the disk is nearly full.
         for event in (*events, start):
             self._unwritten += self._chain.link(self._stamp(event))
         self._write()
@@ -230,7 +234,7 @@ class AuditFiles:
         self._announce()
 
     def _compared(self) -> list[Event]:
-        """Return what the head file records but the files lack."""
+        """Return events about lines that the head file records but that the files lack."""
         noted = self._noted()
         number = self._chain.number
         if noted is None or noted.number < number:

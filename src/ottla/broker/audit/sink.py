@@ -1,8 +1,8 @@
 """Copies the audit log to syslog or to a file descriptor, each time with the head.
 
-The head is the hash of the last line: stored elsewhere, it proves the files up to that line. A slow
-or missing target blocks nothing: lines that do not fit into memory are dropped, and their number is
-sent later.
+The head is the hash of the last line. A copy of it on another machine proves that the files are
+unchanged up to that line. A slow or missing target never blocks the broker: lines that do not fit
+into memory are dropped, and their number is sent later.
 """
 
 import logging
@@ -21,9 +21,9 @@ _log = logging.getLogger(__name__)
 
 _QUEUED_BYTES_MAX = 16 << 20
 _FAILURES_APART_MS = 60_000
-# How long copying may continue after the last line.
+# How long `close` waits until the remaining lines are sent.
 _CLOSE_S = 5.0
-# Facility authpriv, severity info.
+# The priority of facility authpriv and severity info, and the name of the program.
 _SYSLOG = b"<86>ottla-audit: "
 _SYSLOG_PATH = "/dev/log"
 _LINE_BYTES_MAX = 60_000
@@ -32,12 +32,12 @@ Send = Callable[[bytes], None]
 
 
 class AuditSink:
-    """Sends lines from a thread of its own."""
+    """Sends lines to the target from a thread of its own."""
 
     def __init__(self, target: str, broker: int) -> None:
         """Create the sink.
 
-        `target` is the value of `audit.log.sink`; raises OttlaError if it is invalid.
+        `target` is the value of `audit.log.sink`. Raises OttlaError if it is invalid.
         """
         self._target = target
         self._broker = broker
@@ -52,7 +52,7 @@ class AuditSink:
         self._thread.start()
 
     def put(self, lines: bytes, head: Head) -> None:
-        """Queue lines to be sent, with the number and hash of the last one; does not wait."""
+        """Queue lines to be sent, with the number and hash of the last one. Does not wait."""
         with self._changed:
             if self._queued_bytes + len(lines) > _QUEUED_BYTES_MAX:
                 self._lost += lines.count(b"\n")
@@ -62,7 +62,7 @@ class AuditSink:
             self._changed.notify()
 
     def close(self) -> None:
-        """Return when everything is sent, or the time limit is over."""
+        """Wait until all lines are sent, or the time limit is over."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()

@@ -1,8 +1,8 @@
 """Writes the audit log in the background: a bounded queue, and a thread that empties it.
 
-Lines that arrive while the disk is busy are written together. If the disk fails, the broker goes
-on: it logs the failure and keeps lines in memory; lines beyond the limit are dropped, and their
-number is recorded later.
+Lines that arrive while the disk is busy are written together. If a write fails, the broker
+continues: it logs the failure and keeps the lines in memory. Lines that exceed the limit are
+dropped, and their number is recorded later.
 """
 
 import logging
@@ -22,12 +22,12 @@ _TOGETHER_MAX = 1_000
 _SYNC_APART_MS = 100
 _RETRY_S = 1.0
 _FAILURES_APART_MS = 60_000
-# How often the broker's log shows the hash of the last line, if it has changed.
+# How often the hash of the last line is written to the broker's log, if it has changed.
 _ANNOUNCED_S = 600.0
 
 
 class AuditWriter:
-    """The only user of `files` once it is started. With `inline` (in memory) there is no thread."""
+    """Writes `files`, which nothing else may use after `start`. `inline` uses no thread."""
 
     def __init__(
         self,
@@ -42,7 +42,8 @@ class AuditWriter:
         self._monotonic_ms = monotonic_ms
         self._inline = inline
         self._queued: deque[Event] = deque()
-        # Lines dropped, counted by the loop; and those already recorded, counted by the thread.
+        # The number of dropped lines, counted by the loop; and how many of them the thread
+        # recorded.
         self._lost = 0
         self._lost_recorded = 0
         self._wake = threading.Event()
@@ -53,7 +54,7 @@ class AuditWriter:
         self._announced: Head | None = None
 
     def start(self) -> None:
-        """Continue after the last line, and begin to write. Raises OttlaError. May block."""
+        """Open the files and begin to write. Raises OttlaError. May block."""
         self._files.open()
         self._announced = self._files.head
         if not self._inline:
@@ -61,7 +62,7 @@ class AuditWriter:
             self._thread.start()
 
     def put(self, event: Event) -> None:
-        """Queue a line to be written; does not wait."""
+        """Queue a line to be written. Does not wait."""
         if len(self._queued) >= _QUEUED_MAX:
             self._lost += 1
             return
@@ -82,7 +83,7 @@ class AuditWriter:
         return self._lost
 
     def close(self) -> None:
-        """Return when all lines are written, or the disk has refused them. May block."""
+        """Wait until all lines are written, or a write has failed. May block."""
         self._closing.set()
         self._wake.set()
         if self._thread is None:
@@ -100,7 +101,7 @@ class AuditWriter:
         while True:
             is_idle = not self._wake.wait(waits_s)
             self._wake.clear()
-            # Read before the queue, so that everything queued before the end is written.
+            # Read before the queue, so that lines queued before `close` are still written.
             is_last = self._closing.is_set()
             is_dirty |= bool(self._queued)
             waits_ms = synced_ms + _SYNC_APART_MS - self._monotonic_ms()
@@ -118,7 +119,7 @@ class AuditWriter:
                 waits_s = _RETRY_S
 
     def _write(self, *, syncs: bool = True) -> None:
-        """Write everything queued, unless the disk refuses."""
+        """Write all queued lines, unless a write fails."""
         try:
             self._files.append([])
             while self._queued or self._lost > self._lost_recorded:

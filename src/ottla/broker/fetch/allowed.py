@@ -1,7 +1,8 @@
-"""Finds the partitions of a fetch that its client may READ, at every fetch.
+"""Checks, at every fetch, which of its partitions the client may READ.
 
-A session remembers only partitions that exist and that its client may READ, since it outlives the
-connection: names are free, and a request has room for 250,000 of them.
+A fetch session remembers only partitions that exist and that its client may READ. Otherwise a
+client could fill memory, since a session outlives its connection, and a request has room for
+250,000 invented names.
 """
 
 from collections.abc import Iterable
@@ -25,9 +26,9 @@ def readable_by(
     partitions: Partitions,
     wanted: Iterable[tuple[PartitionKey, WantedPartition]],
 ) -> tuple[list[tuple[PartitionKey, WantedPartition]], Denied]:
-    """Split into the partitions that the client may read, and the answers for the others.
+    """Return the partitions that the client may READ, and the answers for the others.
 
-    A topic id that is unknown is left to the read, which answers UNKNOWN_TOPIC_ID.
+    A partition with an unknown topic id is returned, too; the read answers UNKNOWN_TOPIC_ID.
     """
     access = request.access
     assert access is not None, "only where there is an authorizer"
@@ -51,7 +52,7 @@ def readable_by(
 def can_be_remembered(
     request: RequestContext, partitions: Partitions, keys: Iterable[PartitionKey]
 ) -> bool:
-    """Whether all of these partitions exist and the client may READ them."""
+    """Return whether all of these partitions exist and the client may READ them."""
     return all(_can_be_remembered(request, partitions, key) for key in keys)
 
 
@@ -64,4 +65,4 @@ def _can_be_remembered(request: RequestContext, partitions: Partitions, key: Par
 
 
 def _nothing_to_add(_response: FetchResponse) -> None:
-    """Do nothing: the response has the denied partitions already, so no shortcut is learnt."""
+    """Do nothing, as the answers for denied partitions are in the response. Prevents a shortcut."""

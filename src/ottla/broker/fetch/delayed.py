@@ -1,6 +1,6 @@
-"""A fetch that waits for `min_bytes`, woken by the high watermarks of its partitions (P10).
+"""A fetch that waits for `min_bytes`, and is woken by new high watermarks of its partitions (P10).
 
-It is answered by the ACLs of that moment: what was removed while it waited opens nothing.
+Permissions are checked again before the answer, because ACLs may change while the fetch waits.
 """
 
 from ottla.broker.fetch.allowed import NOTHING_DENIED, Denied, readable_by
@@ -14,12 +14,12 @@ from ottla.broker.requests.request import RequestContext
 from ottla.wire.messages.fetch import FetchRequest
 
 _READ_COMMITTED = 1
-# The first version whose clients know that a follower may answer (KIP-392).
+# The first version in which a fetch may be sent to a follower (KIP-392).
 FOLLOWERS_SINCE = 11
 
 
 class DelayedFetch(Woken):
-    """Waits on every partition it reads until it is answered."""
+    """Waits for all its partitions until it is answered."""
 
     __slots__ = (
         "_body",
@@ -62,7 +62,7 @@ class DelayedFetch(Woken):
             partition.add_waiter(self)
 
     def take_over(self) -> None:
-        """Continue a fetch that has waited already; answer at once if there is enough."""
+        """Continue a fetch that has waited on the fast path; answer at once if possible."""
         self.start()
         self._try(at_last=self._body.max_wait_ms <= 0)
 
@@ -97,9 +97,9 @@ class DelayedFetch(Woken):
             self._request.reply(response)
 
     def _newly_denied(self) -> Denied:
-        """The answers for partitions that the client may no longer read.
+        """Remove the partitions that the client may no longer READ from `_wanted`.
 
-        `_wanted` keeps the others.
+        Return the answers for them.
         """
         access = self._request.access
         if access is None or access.authorizer.version == self._rules:

@@ -1,4 +1,4 @@
-"""The fetch of one partition that a consumer repeats: its variable fields, and its answer."""
+"""A fetch of one partition that a consumer repeats: recognises it, and creates its answer."""
 
 from struct import Struct
 from typing import Final
@@ -26,11 +26,11 @@ from ottla.wire.notation import has_field
 from ottla.wire.parts import FileRegion
 
 _READ_COMMITTED: Final = 1
-# Size of the frame and correlation id.
+# The size of the frame, and the correlation id.
 _HEAD: Final = Struct(">ii")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
-# High watermark, last stable offset and log start offset, in the order of an answer.
+# High watermark, last stable offset and log start offset, in the order of the response.
 _NUMBERS: Final = Struct(">qqq")
 # Placeholder numbers that occur nowhere else in a message.
 _MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
@@ -38,7 +38,7 @@ _EPOCH_MARK: Final = 0x6F740404
 
 
 class KnownFetch:
-    """One fetch of one partition, with variable correlation id, session epoch and offset."""
+    """A fetch of one partition in which only correlation id, session epoch and offset change."""
 
     __slots__ = (
         "_after_epoch",
@@ -74,10 +74,10 @@ class KnownFetch:
         partition: Partition,
         session: FetchSession | None,
     ) -> None:
-        """`body` is decoded from the end of `frame`; its partition is the only one of `session`.
+        """Learn the fetch. `body` was decoded from `frame`; it and `session` have one partition.
 
-        Raises ValueError where the frame has fields that are not declared, or the answer's numbers
-        do not stand in a row; VersionError where the answer has no such version.
+        Raises ValueError if the frame has unknown tagged fields, or if the numbers are not adjacent
+        in the response. Raises VersionError if the response does not have this version.
         """
         asked = body.topics[0].partitions[0]
         self.partition = partition
@@ -125,7 +125,7 @@ class KnownFetch:
             high_watermark=_MARKS[0],
             last_stable_offset=_MARKS[1],
             log_start_offset=_MARKS[2],
-            # read_committed consumers are sent a list, even an empty one.
+            # read_committed consumers get a list even if it is empty.
             aborted_transactions=[] if self.committed else None,
             records=FileRegion(0, 0, 0),
         )
@@ -140,7 +140,7 @@ class KnownFetch:
         parts = encode_response(response, ApiKey.FETCH, version, 0)
         place = next(at for at, part in enumerate(parts) if isinstance(part, FileRegion))
         before, after = parts[:place], parts[place + 1 :]
-        # The size field of the records has another length if they are not empty.
+        # If there are records, the length of their size field differs.
         size_bytes = 1 if self._is_flexible else _INT32.size
         self._answer_head = _joined(before)[:-size_bytes]
         self._answer_tail = _joined(after)
@@ -148,7 +148,7 @@ class KnownFetch:
 
     # Hot: once per fetch.
     def matches(self, frame: bytes) -> bool:
-        """Whether a frame of the same size is the same fetch, from any offset."""
+        """Return whether a frame of the same size is the same fetch, from any offset."""
         epoch, offset = self._epoch_position, self._offset_position
         return (
             frame[offset + 8 :] == self._after_offset
@@ -158,29 +158,29 @@ class KnownFetch:
         )
 
     def epoch_of(self, frame: bytes) -> int:
-        """The request's epoch in its session."""
+        """Return the session epoch in a frame."""
         (epoch,) = _INT32.unpack_from(frame, self._epoch_position)
         return int(epoch)
 
     def offset_of(self, frame: bytes) -> int:
-        """The fetch offset in a frame."""
+        """Return the fetch offset in a frame."""
         (offset,) = _INT64.unpack_from(frame, self._offset_position)
         return int(offset)
 
     def fits(self, session: FetchSession | None) -> bool:
-        """Whether the session is still the learnt one, with this partition alone."""
+        """Return whether the session is still the learnt one, with only this partition."""
         if session is not self.session:
             return False
         return session is None or list(session.partitions.values()) == [self.remembered]
 
     def fits_leader(self) -> bool:
-        """Whether this broker leads the partition, in the leader epoch that the consumer names."""
+        """Return whether this broker leads the partition in the leader epoch of the request."""
         epoch = self._wanted.current_leader_epoch
         return self.partition.closed is None and epoch in (-1, self.partition.leader_epoch)
 
-    # Hot: once per fetch, and once more where it had to wait.
+    # Hot: once per fetch, and again if it had to wait.
     def read(self, frame: bytes, offset: int) -> list[Part] | None:
-        """The answer; empty if there are too few bytes. None: take the slow path."""
+        """Return the answer, empty if there are too few bytes; None if the slow path is needed."""
         partition = self.partition
         log = partition.log
         high_watermark = partition.high_watermark
@@ -198,7 +198,7 @@ class KnownFetch:
                 return None
             records = as_part(located)
         except OttlaError:
-            # The slow path fails the same way, and its answer has the reason.
+            # The slow path fails in the same way, and its answer contains the reason.
             return None
         remembered = self.remembered
         if remembered is not None:
@@ -208,18 +208,18 @@ class KnownFetch:
         return self._answer(frame, numbers, records, located.size)
 
     def want(self, offset: int) -> None:
-        """Note the requested offset in the session, if there is one."""
+        """Update the fetch offset in the session, if there is one."""
         if self.remembered is not None:
             self.remembered.wanted = self.wanted_at(offset)
 
     def wanted_at(self, offset: int) -> WantedPartition:
-        """The partition's part of a request from `offset`."""
+        """Return the fields that a request from `offset` has for the partition."""
         return self._wanted._replace(fetch_offset=offset)
 
     def _answer(
         self, frame: bytes, numbers: tuple[int, int, int], records: Part, records_bytes: int
     ) -> list[Part]:
-        """The response with the high watermark, last stable offset, log start and records."""
+        """Return the response with these numbers (high watermark and so on) and records."""
         head = bytearray(self._answer_head)
         _NUMBERS.pack_into(head, self._numbers_position, *numbers)
         if self._is_flexible:

@@ -1,4 +1,4 @@
-"""The parts of a broker that serving fetches needs."""
+"""The parts of a broker that are needed to serve fetches."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from ottla.broker.runtime.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class FetchParts:
-    """Shared by the handler of Fetch, the fast path and waiting fetches."""
+    """The parts that the Fetch handler, the fast path and waiting fetches share."""
 
     settings: BrokerSettings
     runtime: Runtime

@@ -1,8 +1,8 @@
 """Reads for a fetch request: locates the slices of the partitions' logs for the answer.
 
-Nothing is read from disk here: a slice is located through the index, and its bytes go from the
-page cache to the socket when the connection takes them. Only what is below the high watermark
-(or the last stable offset, for read_committed) is visible (P15).
+No records are read from disk here. A slice is located through the index, and its bytes go from the
+page cache to the socket when the connection sends them. Only records below the high watermark
+(for read_committed: below the last stable offset) are visible (P15).
 """
 
 from collections.abc import Iterable
@@ -23,15 +23,15 @@ _NO_EPOCH = -1
 
 @dataclass(slots=True)
 class Read:
-    """The result of one pass over the wanted partitions. `answers` are in the requested order."""
+    """The result of one read of all partitions. `answers` are in the requested order."""
 
     answers: list[tuple[PartitionKey, PartitionData]]
-    # The partitions that could be read, and so can be waited for.
+    # The partitions that were read without an error, so that the fetch can wait for them.
     partitions: list[Partition]
     size_bytes: int
-    # Errors and divergences are answered at once, whatever `min_bytes` says.
+    # Whether an error or a diverging epoch must be answered at once, regardless of `min_bytes`.
     urgent: bool
-    # The partition of each answer; None for an error.
+    # The partition of each answer; None if the answer is an error.
     readable: list[Partition | None] = field(default_factory=list)
     # The requested offset of each of `partitions`.
     offsets: dict[Partition, int] = field(default_factory=dict)
@@ -54,7 +54,7 @@ def read_all(
 ) -> Read:
     """Locate up to `max_bytes` of whole batches over all partitions, but at least one batch.
 
-    `from_followers`: whether a follower may answer too (KIP-392).
+    `from_followers` means that a follower may answer, too (KIP-392).
     """
     found = Read([], [], 0, urgent=False)
     for key, what in wanted:
@@ -77,7 +77,7 @@ def read_all(
 
 
 def failed(index: int, code: ErrorCode) -> PartitionData:
-    """The answer for a partition that cannot be read."""
+    """Return the answer for a partition that cannot be read."""
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b"")
 
 
@@ -146,7 +146,7 @@ def _read_one(
 
 
 def as_part(located: Slice) -> FileRegion | bytes:
-    """A slice of a log as a part of an answer; a slice of a file is not read here.
+    """Convert a slice of a log to a part of an answer, without reading a slice of a file.
 
     Raises StorageError.
     """
@@ -160,7 +160,7 @@ def as_part(located: Slice) -> FileRegion | bytes:
 
 
 def _divergence(partition: Partition, what: WantedPartition) -> EpochEndOffset | None:
-    """The point where the fetcher's log diverges from this one, for the answer (KIP-595)."""
+    """Return the diverging epoch if the follower's log differs from this one (KIP-595)."""
     epoch, end_offset = partition.log.end_offset_for_epoch(what.last_fetched_epoch)
     if epoch == _NO_EPOCH or end_offset < 0:
         raise OttlaError(

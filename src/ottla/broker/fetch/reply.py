@@ -1,4 +1,4 @@
-"""Builds the response: all partitions, or those changed in the session."""
+"""Builds the response to a fetch: all partitions, or those that changed in the session."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -22,12 +22,12 @@ class FetchReply(Protocol):
     def build(self, found: Read) -> FetchResponse: ...
 
     def nothing(self, sessions: FetchSessions) -> FetchResponse:
-        """An empty answer to a throttled fetch that came too early (KIP-219)."""
+        """Return an empty response, for a throttled client that fetches too early (KIP-219)."""
         ...
 
 
 class FullReply:
-    """Answers every requested partition, and names the session that this request began."""
+    """Answers every requested partition; the response has the id of the new session, if any."""
 
     def __init__(self, session: FetchSession | None) -> None:
         self._session = session
@@ -45,16 +45,17 @@ class FullReply:
         )
 
     def nothing(self, sessions: FetchSessions) -> FetchResponse:
-        """An answer without a session: the client sends a full request next."""
+        """Return a response without a session, so that the client sends a full request next."""
         if self._session is not None:
             sessions.close(self._session.id)
         return FetchResponse(session_id=NO_SESSION)
 
 
 class IncrementalReply:
-    """Answers the partitions that have records, errors or other changes.
+    """Answers only partitions that have records, errors or other changes.
 
-    Partitions that had records go to the end of the line, so that none starves behind a busy one.
+    Partitions with records move to the end of the session's order, so that a busy partition does
+    not starve the others.
     """
 
     def __init__(self, session: FetchSession) -> None:
@@ -75,12 +76,12 @@ class IncrementalReply:
         return FetchResponse(session_id=self._session.id, responses=by_topic(answers))
 
     def nothing(self, _sessions: FetchSessions) -> FetchResponse:
-        """An answer without any change."""
+        """Return a response without any partition."""
         return FetchResponse(session_id=self._session.id)
 
 
 def is_news(remembered: Remembered, answer: PartitionData) -> bool:
-    """Whether an answer without records has changes for the fetcher."""
+    """Return whether an answer without records still differs from the remembered one."""
     return (
         answer.error_code != ErrorCode.NONE
         or answer.diverging_epoch.epoch >= 0
@@ -90,7 +91,7 @@ def is_news(remembered: Remembered, answer: PartitionData) -> bool:
 
 
 def remember(remembered: Remembered, answer: PartitionData) -> None:
-    """Remember the answer. After an error the next good answer counts as a change."""
+    """Remember the answer. After an error, the next answer without one counts as a change."""
     if answer.error_code != ErrorCode.NONE:
         remembered.high_watermark = -1
     else:
@@ -99,9 +100,9 @@ def remember(remembered: Remembered, answer: PartitionData) -> None:
 
 
 def by_topic(answers: Iterable[tuple[PartitionKey, PartitionData]]) -> list[FetchableTopicResponse]:
-    """Group neighbouring partitions of one topic.
+    """Group adjacent partitions of the same topic.
 
-    A topic may occur twice if the session mixed their order.
+    A topic may occur twice if its partitions are not adjacent in the session.
     """
     topics: list[FetchableTopicResponse] = []
     last: str | UUID | None = None

@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227): they keep a fetcher's last request, so that it sends only changes.
 
-Pure: time is an argument. A session's id goes with an epoch that counts its requests, so that a
-lost answer is noticed.
+Pure: time is an argument. Each request of a session carries an epoch that counts its requests, so
+that a lost answer is noticed.
 """
 
 import random
@@ -19,14 +19,14 @@ _EPOCH_MAX = 2**31 - 1
 
 
 class PartitionKey(NamedTuple):
-    """How a session's requests name a partition: by topic name, or since v13 by topic id."""
+    """The key of a partition in a session: its index, and the topic's name or (from v13) id."""
 
     topic: str | UUID
     partition: int
 
 
 class WantedPartition(NamedTuple):
-    """A request's fields for one partition."""
+    """The fields of a fetch request for one partition."""
 
     fetch_offset: int
     max_bytes: int
@@ -36,7 +36,7 @@ class WantedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class Remembered:
-    """A partition in a session: the last request for it, and the last answer."""
+    """A partition in a session: its last requested fields, and its last answered offsets."""
 
     wanted: WantedPartition
     high_watermark: int = -1
@@ -47,7 +47,7 @@ class Remembered:
 class FetchSession:
     """One fetch session.
 
-    Invariant: `epoch` is the one that the next request must carry.
+    Invariant: the next request must carry `epoch`.
     """
 
     id: int
@@ -58,12 +58,12 @@ class FetchSession:
     partitions: dict[PartitionKey, Remembered] = field(default_factory=dict)
 
     def bump(self) -> None:
-        """Expect the next epoch in the next request; the greatest is followed by 1."""
+        """Set the epoch of the next request; the epoch after the greatest one is 1."""
         self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
 
 
 class FetchSessions:
-    """The sessions of a broker, at most `slots` of them; new ones replace idle ones."""
+    """The fetch sessions of a broker, at most `slots`; new sessions replace idle ones."""
 
     def __init__(self, slots: int, eviction_ms: int, rng: random.Random) -> None:
         self._slots = slots
@@ -82,7 +82,7 @@ class FetchSessions:
         uses_topic_ids: bool,
         now_ms: int,
     ) -> FetchSession | None:
-        """Open a session with a full request; None if there is no room."""
+        """Open a session for a full request; return None if there is no room."""
         asked = {key: Remembered(wanted) for key, wanted in partitions}
         if not asked or not self._make_room(len(asked), now_ms):
             return None
@@ -92,13 +92,13 @@ class FetchSessions:
         return session
 
     def close(self, session_id: int) -> None:
-        """Close a session; an unknown one is no error."""
+        """Close a session; an unknown id is ignored."""
         self._sessions.pop(session_id, None)
 
     def resume(
         self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int
     ) -> FetchSession:
-        """Find the session of an incremental request, and raise its epoch. Raises OttlaError."""
+        """Return the session of an incremental request; increase its epoch. Raises OttlaError."""
         session = self._sessions.get(session_id)
         if session is None:
             raise OttlaError(
@@ -118,16 +118,16 @@ class FetchSessions:
         return session
 
     def find(self, session_id: int) -> FetchSession | None:
-        """The session of that id."""
+        """Return the session with that id, or None."""
         return self._sessions.get(session_id)
 
     def expecting(self, session_id: int, epoch: int) -> FetchSession | None:
-        """The session of that id, if its next request has this epoch."""
+        """Return the session with that id if its next request must carry this epoch, else None."""
         session = self._sessions.get(session_id)
         return session if session is not None and session.epoch == epoch else None
 
     def use(self, session: FetchSession, now_ms: int) -> None:
-        """Count the session's next request."""
+        """Increase the epoch and note the time of use, for the session's next request."""
         session.bump()
         session.used_ms = now_ms
         self._sessions[session.id] = self._sessions.pop(session.id)
@@ -157,7 +157,7 @@ def merge(
     changed: Iterable[tuple[PartitionKey, WantedPartition]],
     forgotten: Iterable[PartitionKey],
 ) -> None:
-    """Apply an incremental request's changes to its session."""
+    """Apply the changes of an incremental request to its session."""
     for key in forgotten:
         session.partitions.pop(key, None)
     for key, wanted in changed:

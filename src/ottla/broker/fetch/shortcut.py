@@ -1,10 +1,10 @@
-"""The fast path of Fetch: learns the part of a consumer's fetches that repeats, per connection.
+"""The fast path of Fetch: learns, per connection, the bytes that a consumer's fetches repeat.
 
-A fetch of one partition differs from the one before in its correlation id, its offset and, in a
-session, its epoch; all other bytes are the same. Where those are known and there are records
-to send, they are located at once, and the answer is a copy of a known one with other numbers in
-it; where there are none yet, `wait` waits for them. Everything else takes the slow
-path, through the codec and `handlers/fetch`. A client cannot see which of the two answered.
+Two fetches of the same partition differ only in correlation id, offset and, in a session, the
+epoch. If all other bytes are known and there are records to send, the records are located at once,
+and the response is a copy of a known one with new numbers. If there are no records yet, `wait`
+waits for them. All other fetches take the slow path, through the codec and `handlers/fetch`. Both
+paths give the same response.
 """
 
 from ottla.base.errors import OttlaError
@@ -23,12 +23,12 @@ from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.notation import has_field
 
 _NO_EPOCH = -1
-# After this many fetches that all differ, a connection's fetches are no longer learnt.
+# If this many fetches in a row were all different, the connection learns no more of them.
 _LEARNT_MAX = 1000
 
 
 class FetchShortcut:
-    """The shortcut of one connection: its last fetch of one partition."""
+    """The shortcut of one connection, for its last fetch of a single partition."""
 
     __slots__ = (
         "_access",
@@ -62,7 +62,7 @@ class FetchShortcut:
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
-        """Answer `frame` now or later. None if it is not a known fetch, and nothing is done."""
+        """Answer `frame` now or later; do nothing and return None if the fetch is not known."""
         known = self._known
         if known is None or len(frame) != known.size:
             return None
@@ -95,7 +95,7 @@ class FetchShortcut:
         return parts
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
-        """Learn a fetch that took the slow path, if it is of the usual kind."""
+        """Learn a fetch that took the slow path, if it is a usual one."""
         if not has_field(type(body), "session_epoch", version) or not _is_usual(body):
             return
         session = None
@@ -110,7 +110,7 @@ class FetchShortcut:
         if self._learnt > _LEARNT_MAX:
             return
         _, position = decode_request_header(frame)
-        # Decoded anew, because its handler may have lowered limits in it.
+        # Decoded again, because the handler may have lowered limits in the body.
         body = decode(type(body), version, frame, position)
         max_bytes = min(body.max_bytes, self._parts.settings.integer("fetch.max.bytes"))
         try:
@@ -141,7 +141,7 @@ class FetchShortcut:
 
 
 def _is_usual(body: FetchRequest) -> bool:
-    """Whether a consumer fetches one partition repeatedly, from its leader."""
+    """Return whether a consumer fetches only one partition, from its leader."""
     if (
         body.replica_id >= 0
         or body.replica_state.replica_id >= 0

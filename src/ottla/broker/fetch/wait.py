@@ -1,7 +1,7 @@
-"""A known fetch of one partition that waits for records, as `delayed` does for any fetch.
+"""A known fetch of one partition that waits for records, like `delayed` for any fetch.
 
-If records come, as they mostly do, it is answered without the codec. In every other case (the
-time is over, the partition moved, ACLs changed, an error) a `DelayedFetch` takes over and answers.
+If records arrive, which is the usual case, it is answered without the codec. In every other case
+(timeout, a new leader, changed ACLs, an error) a `DelayedFetch` continues it and answers.
 """
 
 from ottla.broker.fetch.delayed import DelayedFetch
@@ -18,7 +18,7 @@ from ottla.wire.frames import decode_request_header
 
 
 class FetchWait(Woken):
-    """Waits on its partition until it is answered or handed to the slow path."""
+    """Waits for its partition until it is answered or handed to the slow path."""
 
     __slots__ = (
         "_access",
@@ -53,14 +53,14 @@ class FetchWait(Woken):
         self._frame = frame
         self._access = access
         self._audit = audit
-        # The version of the ACLs that allowed the fetch.
+        # The version of the ACLs by which the fetch was allowed.
         self._rules = 0 if access is None else access.authorizer.version
         self._done = False
 
     def start(self) -> None:
-        """Start waiting, in the request's place in the answer order.
+        """Start waiting, in a reserved place in the order of answers.
 
-        The session's epoch is raised already.
+        The session's epoch must have been increased already.
         """
         runtime, known = self._runtime, self._known
         self._received_ms = runtime.clock.monotonic_ms()
@@ -69,7 +69,7 @@ class FetchWait(Woken):
         self._deadline = runtime.purgatory.schedule(known.max_wait_ms, self._hand_on)
         known.partition.add_waiter(self)
 
-    # Hot: once per fetch that waited, or per append if several are needed.
+    # Hot: once per waiting fetch, or once per append if it needs several.
     def _look(self) -> None:
         if self._done:
             return
@@ -89,7 +89,7 @@ class FetchWait(Woken):
             self._slot.answer(parts)
 
     def _hand_on(self) -> None:
-        """Hand the fetch to the slow path, with its remaining time."""
+        """Continue the fetch on the slow path, with its remaining time."""
         self._finish()
         known = self._known
         header, position = decode_request_header(self._frame)

@@ -21,7 +21,7 @@ from ottla.security.sasl.jaas import parse_jaas
 
 
 class BearerTokens:
-    """Judges the tokens of one listener."""
+    """Checks the tokens that clients send to one listener."""
 
     def __init__(self, jwks: Jwks, policy: TokenPolicy, clock: Clock) -> None:
         self._jwks = jwks
@@ -56,8 +56,8 @@ class BearerExchange:
     async def step(self, token: bytes) -> Stepped:
         """See `ServerExchange`.
 
-        A refused token gets an answer; the client's next message fails the login. Kafka would
-        accept another token instead of that message.
+        A refused token is answered with the reason, and the client's next message fails the login.
+        Kafka would also accept a new token as that message.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -79,7 +79,7 @@ _URL: Final = f"{_PREFIX}jwks.endpoint.url"
 _ALLOWED: Final = f"{_PREFIX}allowed.urls"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
-# The callback handlers that Ottla replaces by its own code; Kafka requires them to be configured.
+# The callback handlers whose work Ottla's own code does. Kafka requires that they are configured.
 _HANDLERS: Final = (
     f"{_PACKAGE}OAuthBearerValidatorCallbackHandler",
     f"{_PACKAGE}secured.OAuthBearerValidatorCallbackHandler",
@@ -123,7 +123,7 @@ def bearer_exchanges(
 
 
 def _jaas_options(settings: BrokerSettings, listener: str) -> Mapping[str, str]:
-    """Return the options of the listener's login module, which may be absent."""
+    """Return the options of the listener's login module; none if it is not configured."""
     text = settings.of_mechanism(listener, MECHANISM, "sasl.jaas.config")
     jaas = None if text is None else parse_jaas(str(text))
     return {} if jaas is None or jaas.mechanism != MECHANISM else jaas.options

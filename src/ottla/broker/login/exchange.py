@@ -1,7 +1,8 @@
 """The interface between a login and a SASL mechanism, and the credentials in use.
 
-Kafka keeps such sessions until the client logs in again or disconnects. A changed password ends no
-session, as in Kafka: it can be changed while clients work.
+A session ends when its stored credential is removed. Kafka keeps such a session until the client
+logs in again or disconnects. A changed password ends no session, as in Kafka, so that it can be
+changed while clients work.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from ottla.broker.cluster.admission import proven_broker
 from ottla.network.connection import Connection
 from ottla.security.sasl.failures import AuthenticationFailed
 
-# Time for answers to earlier requests before the connection closes; no new requests are served.
+# How long answers to earlier requests are still sent before the connection closes.
 _ANSWERS_S = 0.1
 
 
@@ -24,17 +25,17 @@ class Credential(NamedTuple):
 
 
 def of_user(name: str) -> Credential:
-    """Return the SCRAM credentials of a user."""
+    """Return the name of a user's SCRAM credentials."""
     return Credential("user", name)
 
 
 def of_token(token_id: str) -> Credential:
-    """Return a delegation token."""
+    """Return the name of a delegation token as a credential."""
     return Credential("token", token_id)
 
 
 class OpenSessions:
-    """The sessions on all listeners of a broker."""
+    """The open sessions of clients on all listeners of a broker, by credential."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -45,19 +46,19 @@ class OpenSessions:
         return len(self._connections)
 
     def add(self, credential: Credential, connection: Connection) -> None:
-        """Note that a client has logged in with the credential."""
+        """Add the connection of a client that has logged in with the credential."""
         self._connections.setdefault(credential, {})[connection] = None
 
     def remove(self, credential: Credential, connection: Connection) -> None:
-        """Note that the connection of a client has ended."""
+        """Remove a connection that has ended."""
         held = self._connections.get(credential)
         if held is not None and held.pop(connection, connection) is None and not held:
             del self._connections[credential]
 
     def end(self, credential: Credential) -> None:
-        """Stop serving the clients of a removed credential, except other brokers.
+        """Stop serving the clients that logged in with a removed credential.
 
-        Those have proven that they know the cluster's secret.
+        Connections of other brokers stay open, because those know the cluster's secret.
         """
         for connection in self._connections.get(credential, ()):
             if proven_broker(connection) is None:
@@ -76,26 +77,26 @@ def _close(connection: Connection, credential: Credential) -> None:
 
 
 class Stepped(NamedTuple):
-    """The answer to one token; `user` is set once the client has logged in."""
+    """The answer to a client's token; `user` is set once the client has logged in."""
 
     answer: bytes
     user: str | None = None
-    # How long the credential is still valid; None if it does not expire.
+    # For how long the credential is still valid, in milliseconds; None if it does not expire.
     valid_ms: int | None = None
-    # Set if the login failed; the answer gives the reason, and the next step raises this error.
+    # Set if the login failed. The answer contains the reason, and the next step raises this error.
     refusal: AuthenticationFailed | None = None
     # Whether the client logged in with a delegation token.
     by_token: bool = False
-    # The stored credential that the client used; None for users of the settings or of a token
-    # issuer.
+    # The stored credential that the client used; None if the user is from the settings or from a
+    # token issuer.
     credential: Credential | None = None
 
 
 class ServerExchange(Protocol):
-    """One exchange with one client."""
+    """The server side of the login exchange with one client."""
 
     async def step(self, token: bytes) -> Stepped:
-        """Judge the client's next token. Raises AuthenticationFailed."""
+        """Check the client's next token. Raises AuthenticationFailed."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""The public keys of an issuer: reloaded periodically in the background.
+"""The public keys of an issuer, reloaded periodically in the background.
 
-On failure the old ones stay.
+If a reload fails, the previous keys stay in use.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from ottla.security.sasl.bearer import RefusedToken
 
 _log = logging.getLogger(__name__)
 
-# A token with an unknown key triggers a reload, but not more often than this: strangers can send
-# such tokens as fast as they like.
+# A token with an unknown key triggers a reload, but not more often than this, because any client
+# can send such tokens.
 _LOOK_AGAIN_MS = 10_000
 _NAMES_LOGGED = 10
-# A setting of 0 would query the issuer without a pause.
+# The shortest interval between reloads; a setting of 0 would query the issuer without a pause.
 _REFRESH_MS_MIN = 1_000
 
 
@@ -34,7 +34,7 @@ class JwksPace:
 
 
 class Jwks:
-    """The keys served at one address. `url` names it in the log; `read` blocks."""
+    """The public keys at one address. `url` names it in the log; `read` blocks."""
 
     def __init__(
         self, url: str, read: Callable[[], bytes], pace: JwksPace, runtime: Runtime
@@ -47,7 +47,7 @@ class Jwks:
         self._why_none = "they have not been read yet"
         self._failures = 0
         self._looked_again_ms: int | None = None
-        # The reload in progress; done when it has ended.
+        # Done when the reload in progress has ended; None if there is none.
         self._reading: asyncio.Future[None] | None = None
         runtime.spawn(self._refresh())
 
@@ -64,7 +64,7 @@ class Jwks:
         return self._keys
 
     async def look_again(self) -> bool:
-        """Reload the keys ahead of time; return False if that was done a short time ago."""
+        """Reload the keys now; return False if they were reloaded a short time ago."""
         now_ms = self._runtime.clock.monotonic_ms()
         last_ms = self._looked_again_ms
         if self._reading is None:
@@ -129,7 +129,7 @@ class Jwks:
 
     def _fail(self, why: str) -> None:
         self._failures += 1
-        # Logged once per series of failures, since it may be retried many times a minute.
+        # Logged once per series of failures, since there may be many retries a minute.
         if self._failures == 1 or why != self._why_none:
             kept = (
                 "no client can log in by OAUTHBEARER"

@@ -1,8 +1,8 @@
 """The login of one connection: a shell over `SaslSession`.
 
-It serves the requests of its connection until the client has logged in, and then hands the
-connection over. If sessions expire, it stays in between, since the client logs in again over the
-same connection.
+It serves the requests of a connection until the client has logged in; then the dispatcher serves
+them. If sessions can expire, each request still passes through here, because the client must log
+in again over the same connection.
 """
 
 import logging
@@ -44,18 +44,18 @@ _PREFIX = Struct(">hhi")
 _SIZE = Struct(">i")
 _HANDSHAKE = SaslHandshakeRequest.__api_key__
 _USER = "User"
-# The most bytes that a client may send at once before it has chosen a mechanism, that is,
-# ApiVersions and SaslHandshake.
+# The most bytes that a client may send at once before it has chosen a mechanism. Until then it
+# sends only ApiVersions and SaslHandshake.
 FIRST_BYTES_MAX = 16 << 10
 
-# Begins to serve the requests of a client that has logged in.
+# Returns the functions that serve the requests of a client that has logged in.
 Converse = Callable[[Connection], tuple[Serve, ServeRun]]
-# The header of a token's request; None for a token without one.
+# The header of the token's request; None for a raw token without one (SaslHandshake version 0).
 _Header = RequestHeader | None
 
 
 class Login:
-    """Serves the requests of one connection as long as its client must log in."""
+    """Serves the requests of one connection while its client must log in."""
 
     def __init__(self, logins: ListenerLogins, connection: Connection, converse: Converse) -> None:
         self._logins = logins
@@ -63,17 +63,17 @@ class Login:
         self._converse = converse
         self._session = SaslSession()
         self._exchange: ServerExchange | None = None
-        # Serves the requests of a session that can expire, without asking the session until its
-        # timer ends.
+        # Serves the requests of a session that can expire. The timer clears it, after which the
+        # session checks every request.
         self._served: Serve | None = None
         self._served_run: ServeRun | None = None
         self._in_time = False
-        # Set if the login failed and the client was already sent the reason (OAUTHBEARER).
+        # Set if the login failed and the answer has given the reason to the client (OAUTHBEARER).
         self._refusal: AuthenticationFailed | None = None
         self._holds = False
-        # The stored credential with which the session began.
+        # The stored credential that the client used for the current session.
         self._credential: Credential | None = None
-        # Whether this connection was counted as a failed login.
+        # Whether this connection has already been counted as a failed login.
         self._is_failure = False
         connection.limit_requests(min(FIRST_BYTES_MAX, logins.request_bytes_max))
         self._timer: TimerHandle = logins.loop.call_later(
@@ -98,7 +98,7 @@ class Login:
             self._end(f"before its login {error}", "login: malformed")
             return None
         except (WireError, VersionError, StructError) as error:
-            # One log line for all such bytes, because sending them costs a stranger nothing.
+            # All such clients share one log line, because sending such bytes costs them nothing.
             why = f"before its login it sent bytes that are no valid request: {error}"
             self._end(why, "login: malformed")
             return None
@@ -206,7 +206,7 @@ class Login:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Serve the request that arrived while a token was being judged."""
+        """Serve the request that arrived while the client's token was being checked."""
         if self._holds:
             self._holds = False
             self._connection.release()
@@ -218,7 +218,7 @@ class Login:
     # -- sessions
 
     def _open_session(self, principal: Principal, lifetime_ms: int | None) -> bool:
-        """Serve the client from now on; return False if its user has too many connections."""
+        """Begin to serve the client; return False if its user has too many connections."""
         connection = self._connection
         self._exchange = None
         self._timer.cancel()
@@ -229,7 +229,7 @@ class Login:
         if lifetime_ms is None:
             connection.serve_with(serve, serve_run)
             return True
-        # An expired token may be accepted because of the allowed clock skew; then its session has
+        # An expired token may be accepted within the allowed clock skew. Then its session has
         # expired, too.
         self._served, self._served_run, self._in_time = serve, serve_run, lifetime_ms > 0
         connection.serve_with(self.serve, self._serve_run)
@@ -237,9 +237,9 @@ class Login:
         return True
 
     def _keep(self, credential: Credential | None) -> None:
-        """End the session when the credential is removed.
+        """Register the session, which ends when `credential` is removed.
 
-        A new login may have replaced the credential.
+        A new login on this connection may have replaced the previous credential.
         """
         sessions, before = self._logins.sessions, self._credential
         if before is not None and before != credential:
@@ -249,12 +249,12 @@ class Login:
             sessions.add(credential, self._connection)
 
     def _on_expired(self) -> None:
-        # A broker that has proven to know the cluster's secret keeps its session.
+        # Connections of brokers that know the cluster's secret do not expire.
         if proven_broker(self._connection) is None:
             self._close_session()
 
     def _close_session(self) -> None:
-        """From now on the session judges every request."""
+        """Let the session check every request from now on."""
         self._in_time = False
 
     def _on_timeout(self) -> None:
@@ -265,14 +265,14 @@ class Login:
         self._timer.cancel()
         self._keep(None)
         session = self._session
-        # Without TLS a connection that sends nothing costs nothing: load balancers check health
-        # that way.
+        # Load balancers check health by connections that send nothing. Without TLS they cost
+        # nothing, so they are not failed logins.
         has_cost = self._logins.is_tls or session.state is not LoginState.BEGINNING
         if session.principal is None and has_cost:
             self._count_failure()
         refusal, connection = self._refusal, self._connection
         if refusal is not None:
-            # The client closed without answering the refusal, so no close has logged it.
+            # The client has disconnected after the refusal, so no close by this side has logged it.
             connection.refusals.log(
                 (connection.peer_host, f"login: {refusal.kind}"),
                 lambda: (
@@ -290,7 +290,7 @@ class Login:
         self._connection.close(why, kind)
 
     def _count_failure(self) -> None:
-        """Count a failed login, once per connection."""
+        """Count a failed login, but only once per connection."""
         if not self._is_failure:
             self._is_failure = True
             self._connection.login_failed()
@@ -298,7 +298,7 @@ class Login:
     def _challenge(
         self, slot: Slot, header: _Header, answer: bytes, refusal: AuthenticationFailed
     ) -> None:
-        """Send the reason of a failure after a delay; the client's next message ends the login."""
+        """Send the reason for a failure after a delay; the client's next message ends the login."""
         self._refusal = refusal
         logins, connection = self._logins, self._connection
         now_ms = logins.monotonic_ms()
@@ -334,9 +334,9 @@ class Login:
         kind: str,
         error: AuthenticationFailed | None = None,
     ) -> None:
-        """Answer after a delay, and close.
+        """Send the answer after a delay, then close the connection.
 
-        `error` comes from the mechanism, which knows the user.
+        `error` is the mechanism's error, which has the name of the user.
         """
         logins, connection = self._logins, self._connection
         self._session.failed()

@@ -1,4 +1,4 @@
-"""The part that authenticates clients: users, delegation tokens, the logins of all listeners."""
+"""The part that authenticates clients: users, delegation tokens, and the logins of listeners."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -22,7 +22,7 @@ from ottla.security.sasl.failures import FailedLogins
 from ottla.security.sasl.jaas import parse_jaas
 from ottla.security.sasl.scram_keys import ScramMechanism
 
-# The most bytes that a client may send at once before it has logged in, whatever the settings.
+# The most bytes that a client may send at once before its login, regardless of the settings.
 REQUEST_BYTES_MAX = 64 << 10
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 _MECHANISMS = (*_SCRAM, plain.MECHANISM, bearer.MECHANISM)
@@ -45,16 +45,16 @@ class ListenerLogins:
     loop: asyncio.AbstractEventLoop
     monotonic_ms: Callable[[], int]
     spawn: Callable[[Coroutine[object, object, None]], None]
-    # Called with the connection, the reason without secrets, and the user that the client claimed.
+    # Called with the connection, the reason (without secrets) and the user that the client claimed.
     on_failed: Callable[[Connection, str, str], None]
     # Called with the connection and the mechanism.
     on_logged_in: Callable[[Connection, str], None]
 
 
 class Logins:
-    """The SASL listeners of a broker.
+    """The logins of a broker's SASL listeners.
 
-    Raises OttlaError if no client could log in to one of them.
+    Raises OttlaError if one of them is configured so that no client could log in.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Logins:
         }
 
     def of_listener(self, name: str) -> ListenerLogins | None:
-        """Return the logins of a listener; None if it does not use SASL."""
+        """Return the logins of a listener, or None if it does not use SASL."""
         return self._listeners.get(name)
 
     def _new(self, address: ListenerAddress) -> ListenerLogins:
@@ -160,7 +160,7 @@ class LoginStatus:
 
     users: int
     tokens: int
-    # Users and tokens with which clients are logged in to this broker now.
+    # How many users and tokens have clients that are logged in to this broker now.
     credentials_in_use: int
 
 
@@ -176,7 +176,7 @@ class LoginPart(BrokerPart):
         audit: Auditing | None,
         is_controller: Callable[[], bool],
     ) -> None:
-        """Create the part. On the controller, it also removes expired tokens from the store."""
+        """Create the part. On the controller it also removes expired tokens from the store."""
         self._runtime = runtime
         self._interval_ms = settings.integer(_CHECK_INTERVAL)
         self._is_controller = is_controller

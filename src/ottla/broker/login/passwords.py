@@ -27,12 +27,12 @@ from ottla.security.sasl.scram_server import (
     wrong_password,
 )
 
-# Passwords that may wait to be hashed; further logins are refused.
+# How many passwords may wait to be hashed; further logins are refused.
 _WAITING_MAX = 100
 
 
 class PlainUsers:
-    """Checks passwords. A listener with users in its settings accepts only those users."""
+    """Checks passwords. If a listener's settings name users, only those users can log in."""
 
     def __init__(
         self, users: Mapping[str, str] | None, stored: ScramUsers, runtime: Runtime
@@ -40,20 +40,20 @@ class PlainUsers:
         self._users = users
         self._stored = stored
         self._runtime = runtime
-        # Only one thread hashes, so that logins leave the CPU to other work.
+        # Only one thread hashes at a time, so that logins leave the CPU to other work.
         self._hashing = Semaphore(1)
         self._waiting = 0
 
     @property
     def is_of_store(self) -> bool:
-        """Whether the users are read from the store."""
+        """Return whether the users are read from the store."""
         return self._users is None
 
     async def check(self, login: PlainLogin) -> None:
         """Check the password. Raises AuthenticationFailed if it is wrong."""
         if self._users is not None:
             expected = self._users.get(login.user)
-            # Compared even for an unknown user, so that both cases take the same time.
+            # Compared even if the user is unknown, so that both cases take the same time.
             is_right = hmac.compare_digest(
                 _digest(login.password), _digest("" if expected is None else expected)
             )
@@ -114,7 +114,7 @@ class PlainExchange:
 
 
 def _digest(password: str) -> bytes:
-    """Hash a password to a fixed length, because comparing longer strings would take longer."""
+    """Hash a password, so that comparing takes the same time for passwords of any length."""
     return hmac.digest(b"plain", password.encode(), "sha256")
 
 
@@ -128,8 +128,8 @@ class ScramExchange:
         self._users = users
         self._tokens = tokens
         self._disguise = users.disguise(mechanism)
-        # Not a method of this object, because a reference cycle would wait for the garbage
-        # collector.
+        # Not a method of this object, because the reference cycle would live until garbage
+        # collection.
         find = partial(_find, mechanism, users, tokens)
         self._server = ScramServer(mechanism, find, random_bytes(NONCE_BYTES), self._disguise)
 

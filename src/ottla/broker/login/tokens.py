@@ -1,7 +1,7 @@
 """The cluster's delegation tokens: reads and changes them in the store.
 
-Every broker keeps all tokens in memory and receives changes through the notifications for changed
-settings. Clients log in with a token by SCRAM: its id is the user, its HMAC the password.
+Every broker keeps all tokens in memory, and is notified of changes in the same way as of changed
+settings. Clients log in with a token by SCRAM: the user is its id, the password its HMAC.
 """
 
 import asyncio
@@ -69,10 +69,10 @@ class DelegationTokens:
         self._changing = Lock()
         self._tokens: dict[str, DelegationToken] = {}
         self._ids: dict[bytes, str] = {}
-        # Hashed when a client first logs in with the token.
+        # Created when a client first logs in with the token, because hashing takes time.
         self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
         self._hashing = Lock()
-        # Called with the id of a token that was removed.
+        # Called with the id of a token after it was removed.
         self.on_removed: Callable[[str], None] = lambda _token_id: None
 
     async def load(self) -> None:
@@ -90,7 +90,7 @@ class DelegationTokens:
                 self._take(name, node)
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for changes: handles tokens, passes all others to `others`."""
+        """Return a callback for change notifications: reads tokens, passes the rest to `others`."""
 
         async def on_changed(entity: str) -> None:
             token_id = token_id_of(entity)
@@ -109,7 +109,7 @@ class DelegationTokens:
         return self._tokens.values()
 
     def hmac(self, token: DelegationToken) -> bytes:
-        """Return the secret of a token."""
+        """Return the HMAC of a token, which is its secret."""
         return token_hmac(self._key, token.id)
 
     def valid(self, token_id: str) -> DelegationToken | None:
@@ -118,19 +118,19 @@ class DelegationTokens:
         return None if token is None or token.is_over(self._clock.now_ms()) else token
 
     def valid_ms(self, token: DelegationToken) -> int:
-        """Return how long clients may stay logged in with the token."""
+        """Return for how many milliseconds clients may stay logged in with the token."""
         return max(0, token.expires_ms - self._clock.now_ms())
 
     def credential(self, mechanism: ScramMechanism, token_id: str) -> ScramCredential | None:
-        """Return the credential that `prepare` made of a valid token."""
+        """Return the credential that `prepare` created, if the token is valid; else None."""
         if self.valid(token_id) is None:
             return None
         return self._credentials.get((token_id, mechanism))
 
     async def prepare(self, mechanism: ScramMechanism, token_id: str, disguise: Disguise) -> None:
-        """Hash a token's HMAC once, in a thread, because that takes milliseconds.
+        """Create a token's credential once, in a thread, because hashing takes milliseconds.
 
-        The salt is the one that an unknown token would be shown.
+        The salt comes from `disguise`, so that a token has the same salt as an unknown one would.
         """
         name = (token_id, mechanism)
         async with self._hashing:
@@ -174,7 +174,7 @@ class DelegationTokens:
         return token.expires_ms
 
     async def expire(self, secret: bytes, principal: Principal, period_ms: int) -> int:
-        """Set a token's expiry; return the new time. Raises OttlaError with Kafka's codes."""
+        """Set a token's expiry time, and return it. Raises OttlaError with Kafka's codes."""
         token = await self._change(
             secret, lambda held, now_ms: ended(held, principal, period_ms, now_ms)
         )
@@ -192,7 +192,7 @@ class DelegationTokens:
             except StoreError:
                 raise
             except OttlaError:
-                # Another client removed or renewed it first.
+                # Another broker or client removed or renewed the token first.
                 continue
             if left is None:
                 _log.info("removed delegation token %s of %s: expired", token.id, token.owner)
@@ -209,10 +209,10 @@ class DelegationTokens:
                 _log.warning("cannot remove expired delegation tokens: %s", error.message)
 
     async def _change(self, secret: bytes, decide: _Decide) -> DelegationToken | None:
-        """Change or remove the token with that HMAC in the store; retried on conflicts."""
+        """Change or remove the token with this HMAC in the store; retries on conflicts."""
         async with self._changing:
             if secret not in self._ids:
-                # Another broker may have created it just now.
+                # Another broker may have created the token a moment ago.
                 await self._load()
             token_id = self._ids.get(secret)
             if token_id is None:
@@ -244,7 +244,7 @@ class DelegationTokens:
         self._put(token_id, token)
 
     def _take(self, token_id: str, node: Node | None) -> None:
-        """Keep the token that a node contains."""
+        """Keep the token that a node of the store contains."""
         token: DelegationToken | None = None
         if node is not None:
             try:

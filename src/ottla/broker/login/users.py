@@ -1,8 +1,8 @@
 """The cluster's users with SCRAM credentials: reads and changes them in the store.
 
-They are stored where Kafka kept them in ZooKeeper, in the same node as the user's quotas. Every
-broker keeps all users in memory and receives changes through the notifications for changed
-settings.
+They are stored where Kafka kept them in ZooKeeper: in the node of the user that also has its
+quotas. Every broker keeps all users in memory, and is notified of changes in the same way as of
+changed settings.
 """
 
 import hmac
@@ -27,7 +27,7 @@ from ottla.security.sasl.scram_keys import (
 _log = logging.getLogger(__name__)
 
 OnChanged = Callable[[str], Awaitable[None]]
-# A user's credentials; None removes one.
+# The new credential for each mechanism; None removes the credential.
 Wanted = Mapping[ScramMechanism, ScramCredential | None]
 
 
@@ -45,9 +45,9 @@ class ScramUsers:
         self._changing = Lock()
         self._users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
         self._disguises: dict[ScramMechanism, Disguise] = {}
-        # The mechanisms whose disguise matches the current users.
+        # The mechanisms for which the fake credentials resemble those of the current users.
         self._disguised: set[ScramMechanism] = set()
-        # Called with a user that has no credentials left.
+        # Called with a user whose last credential was removed.
         self.on_removed: Callable[[str], None] = lambda _user: None
 
     async def load(self) -> None:
@@ -59,9 +59,9 @@ class ScramUsers:
                     self._take(user, _configs(path, node.data))
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for changes: reads changed credentials, then calls `others`.
+        """Return a callback for change notifications: reads credentials, then calls `others`.
 
-        The node of a user also holds quotas.
+        The node of a user also holds quotas, which `others` reads.
         """
 
         async def on_changed(entity: str) -> None:
@@ -84,7 +84,7 @@ class ScramUsers:
         return self._users
 
     def disguise(self, mechanism: ScramMechanism) -> Disguise:
-        """Return the fake credentials for unknown users, which resemble those of real users."""
+        """Return the fake credentials for unknown users; they resemble those of real users."""
         disguise = self._disguises.get(mechanism) or Disguise(self._secret)
         if mechanism not in self._disguised:
             self._disguised.add(mechanism)
@@ -93,7 +93,7 @@ class ScramUsers:
         return disguise
 
     def mechanism_of_unknown(self, user: str) -> ScramMechanism:
-        """Choose the mechanism for an unknown user, each as often as users have it."""
+        """Choose a mechanism for an unknown user, with the same frequencies as among real users."""
         first = [next(iter(each)) for each in self._users.values()]
         if not first:
             return ScramMechanism.SCRAM_SHA_256
@@ -151,7 +151,7 @@ class ScramUsers:
 def _user_of(path: str) -> str | None:
     """Return the user whose node is at `path`.
 
-    None for other nodes and for the default of all users.
+    Return None for other nodes, and for the node of the default for all users.
     """
     entity = quota_entity(path)
     if entity is None or entity.client_id is not None or not isinstance(entity.user, str):

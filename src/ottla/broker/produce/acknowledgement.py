@@ -1,4 +1,4 @@
-"""The answer to a produce request, which waits until the request's records are committed."""
+"""The answer to a produce request with acks=all; it waits until the records are committed."""
 
 from struct import Struct
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _INT32 = Struct(">i")
 
 
 class Asked(NamedTuple):
-    """The parts of a produce request that `new_leaders` needs."""
+    """The data of a produce request that `new_leaders` needs."""
 
     version: int
     listener: str
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 
 class Acknowledgement:
-    """An answer that waits for the high watermark."""
+    """A produce answer that waits for the high watermark."""
 
     __slots__ = ("_answer", "_asked", "_deadline", "_known", "_parts", "_slot")
 
@@ -43,7 +43,7 @@ class Acknowledgement:
         self._asked = asked
 
     def wait(self, offset: int) -> None:
-        """Answer once everything below `offset` is committed, or can no longer be."""
+        """Answer when the high watermark reaches `offset`, or when it cannot reach it any more."""
         known = self._known
         self._deadline = self._parts.runtime.purgatory.schedule(known.timeout_ms, self._on_timeout)
         known.partition.on_high_watermark(offset, self._on_reached)
@@ -68,7 +68,7 @@ class Acknowledgement:
         slot.answer([self._answer])
 
     def _redirection(self) -> list[Part]:
-        """The answer that names the new leader, if another broker leads now (KIP-951)."""
+        """Return the answer that names the new leader, if another broker leads now (KIP-951)."""
         known, answer = self._known, self._answer
         base_offset, appended_ms, log_start = NUMBERS.unpack_from(answer, known.numbers_position)
         response = known.response(

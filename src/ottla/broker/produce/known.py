@@ -1,4 +1,4 @@
-"""One partition as addressed by one producer: its usual batches, and their answers."""
+"""The repeated produce requests of one producer to one partition: recognised and answered."""
 
 from struct import Struct
 from typing import Final
@@ -23,7 +23,7 @@ _INT32: Final = Struct(">i")
 
 
 class Known:
-    """One partition as addressed by one producer."""
+    """The produce requests of one producer to one partition."""
 
     __slots__ = (
         "_after_max_ms",
@@ -54,10 +54,10 @@ class Known:
         body: ProduceRequest,
         partition: Partition,
     ) -> None:
-        # API key and version, as a number and as bytes.
+        # The API key and version, as a number and as bytes.
         self.head = head
         self.opening = _INT32.pack(head)
-        # The bytes between correlation id and records, which repeat.
+        # The repeated bytes between correlation id and records.
         self.prefix = prefix
         self.version = version
         self.is_flexible = layout.is_flexible
@@ -65,7 +65,7 @@ class Known:
         self.acks = body.acks
         self.timeout_ms = body.timeout_ms
         self.partition = partition
-        # Whether the last batch was usual: a producer of unusual ones sends more of them.
+        # Whether the last batch was usual; after an unusual one, more of them are likely.
         self.was_usual = True
         self._topic_name = body.topic_data[0].name
         parts = self._encode(
@@ -85,7 +85,7 @@ class Known:
 
     # Hot: once per request.
     def usual(self, frame: memoryview, position: int, now_ms: int) -> BatchHeader | None:
-        """The header of a batch that needs no full validation; None if it needs one."""
+        """Return the header of a batch that needs no full validation; None if it needs one."""
         if not self._takes_usual():
             return None
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
@@ -97,7 +97,7 @@ class Known:
 
     # Hot: once per receive.
     def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> list[Arrived]:
-        """The batches at the start of `received` that need no full validation."""
+        """Return the batches at the start of `received` that need no full validation."""
         if not self._takes_usual():
             return []
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
@@ -115,7 +115,7 @@ class Known:
 
     # Hot: once per run.
     def answers(self, run: list[Arrived], base_offset: int, log_start_offset: int) -> bytearray:
-        """The answers to requests whose batches were appended from `base_offset` on, in order."""
+        """Return the answers, in order, to requests whose batches begin at `base_offset`."""
         answers = bytearray(self.answer * len(run))
         size, numbers_position = len(self.answer), self.numbers_position
         position = 0
@@ -129,14 +129,14 @@ class Known:
         return answers
 
     def _takes_usual(self) -> bool:
-        """Whether the topic's settings (replaced as a whole) allow usual batches unchanged."""
+        """Return whether the topic's settings allow usual batches to be appended unchanged."""
         config = self.partition.log.config
         if config is not self._config:
             self._take(config)
         return self._is_plain
 
     def _take(self, config: LogConfig) -> None:
-        """Remember the effect of the topic's settings on a batch; they are replaced as a whole."""
+        """Remember how the topic's settings affect a batch. A change of them replaces `config`."""
         self._config = config
         self._after_max_ms = config.message_timestamp_after_max_ms
         self._size_max = min(config.max_message_bytes, config.segment_bytes)
@@ -148,7 +148,7 @@ class Known:
         )
 
     def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
-        """The answer if the log refuses the batch."""
+        """Return the answer if the log refuses the batch."""
         answer = PartitionProduceResponse(
             index=self.partition.index,
             error_code=error.code,
@@ -158,7 +158,7 @@ class Known:
         return self._encode(answer, correlation_id)
 
     def response(self, answer: PartitionProduceResponse) -> ProduceResponse:
-        """A whole response with the answer for the partition."""
+        """Return a response that contains only this answer, for the one partition."""
         topic = TopicProduceResponse(
             name=self._topic_name,
             topic_id=self.partition.topic_id,
@@ -170,5 +170,5 @@ class Known:
         return self.encode(self.response(answer), correlation_id)
 
     def encode(self, response: ProduceResponse, correlation_id: int) -> list[Part]:
-        """Encode a response for the version."""
+        """Encode a response in the version of the requests."""
         return encode_response(response, ApiKey.PRODUCE, self.version, correlation_id)

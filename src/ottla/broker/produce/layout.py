@@ -1,9 +1,9 @@
-"""The message layout that the fast path of Produce relies on, from the declared messages. Pure.
+"""The message layout that the fast path of Produce needs, derived from the declared messages. Pure.
 
-The fast path finds a batch by the bytes that surround it, and writes numbers into a known answer.
-So it serves only versions in which the records are the last field of the request, and in which the
-answer has error code, base offset, time of the append and log start offset in a row. A newer
-version with more fields elsewhere is served; any other takes the slow path.
+The fast path finds a batch by the bytes around it, and writes numbers into a known answer. So it
+serves only versions in which the records are the last field of the request, and in which error
+code, base offset, append time and log start offset are adjacent in the answer. If a newer version
+keeps this layout, it is served, too; any other version takes the slow path.
 """
 
 from functools import cache
@@ -25,7 +25,7 @@ from ottla.wire.notation import has_field
 
 # In flexible versions partition, topic and request each end with a tag count of 0.
 TRAILER: Final[bytes] = bytes(TRAILER_SIZE)
-# Base offset, append time and log start offset, in the order of an answer.
+# Base offset, append time and log start offset, in the order of the answer.
 NUMBERS: Final = Struct(">qqq")
 # Placeholder values that occur nowhere else in an answer.
 MARKS: Final = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
@@ -34,15 +34,15 @@ _ERROR_AND_NUMBERS: Final = Struct(">hqqq")
 
 
 class Layout(NamedTuple):
-    """The differences between the versions that the fast path serves."""
+    """The differences between the versions that the fast path can serve."""
 
-    # Whether the length of the records is compact, and tag counts follow them.
+    # Whether the records have a compact length, and tag counts follow them.
     is_flexible: bool
     has_topic_ids: bool
 
 
 def layout(body: ProduceRequest, version: int) -> Layout | None:
-    """The layout of a request of one partition; None if the fast path cannot serve it."""
+    """Return the layout of a request of one partition; None if the fast path cannot serve it."""
     topic = body.topic_data[0]
     return _layout(type(body), type(topic), type(topic.partition_data[0]), version)
 

@@ -1,9 +1,10 @@
-"""The parts of a broker that serving Produce needs, and turns for batches that are expanded.
+"""The parts of a broker that serve Produce, and a fair order for batches to be decompressed.
 
-Some batches must be expanded (see `record.validation`): 31 KB may be 32 MiB, and take a tenth of a
-second. Requests of thirty such batches, or thirty requests in one receive, would hold the loop for
-longer than a broker's session; and ten clients that send one after the other would leave nothing of
-the loop to others. So connections take turns, with pauses in between.
+Some batches must be decompressed to validate them (see `record.validation`). A batch of 31 KB may
+have 32 MiB of records, which take a tenth of a second. Thirty such batches, in one request or one
+receive, would block the loop for longer than a broker's session timeout. Ten clients that send them
+one after the other would leave no time for other clients. So these connections take turns, with
+pauses in between.
 """
 
 from dataclasses import dataclass
@@ -16,17 +17,17 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
 from ottla.record.validation import Expansion
 
-# The limit per request; a single batch may be this large by itself.
+# The most bytes to decompress per request; a single batch may have this many by itself.
 _REQUEST_BYTES_MAX = 32 << 20
-# After this many bytes the connection's next request waits for its turn.
+# A connection that has decompressed more than this waits for its turn before its next request.
 _TURN_BYTES_MAX = 4 << 20
-# One part of the loop's time is for large decompressions, the others are for everything else.
+# A third of the loop's time may be used for large decompressions.
 _PARTS = 3
 _PAUSE_MS_MAX = 10_000
 
 
 def check_room(expansion: Expansion) -> None:
-    """Raise a retriable OttlaError if a request had too much decompressed."""
+    """Raise a retriable OttlaError if a request has decompressed too much."""
     if expansion.size_bytes > _REQUEST_BYTES_MAX:
         raise OttlaError(
             ErrorCode.THROTTLING_QUOTA_EXCEEDED,
@@ -36,15 +37,15 @@ def check_room(expansion: Expansion) -> None:
 
 
 class Turns:
-    """The order in which connections with much decompression are served again, one at a time."""
+    """Serves connections that decompress much one at a time, with pauses in between."""
 
     def __init__(self, clock: Clock) -> None:
         self._monotonic_ms = clock.monotonic_ms
-        # Until this time the loop is for other work, and for turns already given.
+        # The end of the time that is reserved for other work and for turns already assigned.
         self._taken_until_ms = 0
 
     def let_others_in(self, connection: Connection, expansion: Expansion, began_ms: int) -> None:
-        """Mute a connection until its turn, if it decompressed much since `began_ms`."""
+        """Mute a connection until its turn, if it has decompressed much since `began_ms`."""
         if expansion.size_bytes <= _TURN_BYTES_MAX:
             return
         now_ms = self._monotonic_ms()
@@ -55,7 +56,7 @@ class Turns:
 
 @dataclass(frozen=True, slots=True)
 class ProduceParts:
-    """Shared by the fast paths of all connections and by waiting answers."""
+    """The parts that the fast paths of all connections and waiting answers share."""
 
     runtime: Runtime
     partitions: Partitions

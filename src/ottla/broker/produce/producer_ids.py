@@ -1,4 +1,4 @@
-"""Ids for idempotent producers, unique in the cluster forever."""
+"""Assigns producer ids, which are never used twice in the cluster."""
 
 import asyncio
 import json
@@ -8,31 +8,31 @@ from ottla.base.ids import BrokerId, ProducerId
 from ottla.coordination.interface.store import BadVersion, Create, NodeExists, Set, Store
 from ottla.metadata import paths
 
-# Ids are reserved in the store in blocks. A crash skips the rest of its block.
+# Ids are reserved in the store in blocks of this size. After a crash the rest of a block is unused.
 BLOCK_SIZE = 1000
 
 _LONG_MAX = 2**63 - 1
 
 
 class ProducerIdBlocks:
-    """Hands out producer ids from a block of this broker's own."""
+    """Assigns producer ids from a block that is reserved for this broker."""
 
     def __init__(self, store: Store, broker_id: BrokerId) -> None:
         self._store = store
         self._broker_id = broker_id
-        # Invariant: ids from _next to _end - 1 are reserved for this broker and not handed out yet.
+        # Invariant: ids from _next to _end - 1 are reserved for this broker and not yet assigned.
         self._next = self._end = 0
         self._reserving = asyncio.Lock()
 
     def take(self) -> ProducerId | None:
-        """Take an id from the present block; None if it is used up: then call `reserve`."""
+        """Return an id from the current block; None if it is used up, which requires `reserve`."""
         if self._next == self._end:
             return None
         self._next += 1
         return ProducerId(self._next - 1)
 
     async def reserve(self) -> ProducerId:
-        """Take an id, after reserving another block if needed. Raises OttlaError."""
+        """Return an id, after reserving a new block if necessary. Raises OttlaError."""
         async with self._reserving:
             taken = self.take()
             if taken is None:
@@ -58,7 +58,7 @@ class ProducerIdBlocks:
                 else:
                     await self._store.multi([Set(path, data, node.version)])
             except (BadVersion, NodeExists):
-                # Another broker took that block; the next one is free.
+                # Another broker has reserved that block; try the next one.
                 continue
             return first
 

@@ -1,8 +1,7 @@
-"""Logs batches that are refused because of a setting or of their own content.
+"""Logs batches that were refused because of a setting or because of their content.
 
-The producer gets the same in its answer; the line is for an operator, who sees neither the client's
-log nor its code. The shortcuts for known requests leave all such batches to the slow path, which
-writes it.
+The producer's answer has the same reason. The log line is for the operator, who cannot see the
+client's log or code. The fast path leaves all such batches to the slow path, which logs them.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -12,7 +11,7 @@ from ottla.base.settings.resolve import ConfigSource
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 
-# The topic's setting that decides, if there is one, and the remedy.
+# For each error, the topic setting that causes it, if any, and the remedy.
 _CAUSES = {
     ErrorCode.MESSAGE_TOO_LARGE: (
         "max.message.bytes",
@@ -42,9 +41,9 @@ def log_refused_batch(
     image: ClusterImage,
     settings: BrokerSettings,
 ) -> None:
-    """Log why a batch of `size` bytes was refused, if that concerns an operator.
+    """Log why a batch of `size` bytes was refused, if the operator can do something about it.
 
-    At intervals for each topic, client id, address and error.
+    Logged at most once per interval for each topic, client id, address and error.
     """
     if error.code not in _CAUSES:
         return

@@ -1,6 +1,6 @@
 """The quotas of the cluster: reads and changes them in the store.
 
-Every broker keeps all quotas in memory and receives changes through the notifications for changed
+Every broker keeps all quotas in memory, and is notified of changes in the same way as of changed
 settings.
 """
 
@@ -37,12 +37,12 @@ class QuotaChange(NamedTuple):
 
 
 class QuotaSettings:
-    """Describes and alters quotas. A change replaces the whole `table`."""
+    """Describes and alters quotas. Each change replaces `table` by a new one."""
 
     def __init__(self, store: Store, clock: Clock, on_table: Callable[[QuotaTable], None]) -> None:
         """Create the object.
 
-        `on_table` is called with each new table, which applies from then on.
+        `on_table` is called with each new table of quotas, to apply it.
         """
         self._store = store
         self._clock = clock
@@ -62,10 +62,10 @@ class QuotaSettings:
             self._take(QuotaTable(quotas))
 
     async def on_changed(self, entity_path: str) -> bool:
-        """Read the quotas of an entity that a broker changed.
+        """Read the quotas of an entity that a broker has changed.
 
-        Return False if the path has no quotas. `entity_path` is as in the notification, for example
-        `users/alice`.
+        `entity_path` is the path in the notification, for example `users/alice`. Return False if
+        this path has no quotas.
         """
         path = f"/config/{entity_path}"
         entity = quota_entity(path)
@@ -84,7 +84,7 @@ class QuotaSettings:
         wanted: dict[QuotaKey, float | None] = {}
         for name, value in wishes:
             if value is None and name not in {key.value for key in keys_of(entity)}:
-                # As in Kafka, removing an unknown quota is not an error.
+                # As in Kafka, removing a quota that is not set is not an error.
                 continue
             key = known_key(entity, name)
             if value is not None:
@@ -129,7 +129,7 @@ class QuotaSettings:
 
 
 def _configs(path: str, data: bytes) -> dict[str, str]:
-    """Decode a node's content; an empty node exists only as the parent of others."""
+    """Decode a node's content; empty content means that the node exists only as a parent."""
     if not data:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""The quotas of clients on this broker, those of changes of topics included."""
+"""The quotas of clients on this broker, including those on topic changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,10 +28,11 @@ from ottla.quota.table import QuotaTable
 
 
 def admit(request: RequestContext, partitions: int, *, strict: bool) -> None:
-    """Count partitions before a client's request creates or deletes them.
+    """Count the partitions that a client's request creates or deletes, before it is served.
 
-    `strict`: the request's version has the error THROTTLING_QUOTA_EXCEEDED, which is raised while
-    the quota is exceeded. Requests of older versions are served, and their answers are delayed.
+    `strict` means that the request's version has the error THROTTLING_QUOTA_EXCEEDED. Then this
+    error is raised while the quota is exceeded. Requests of older versions are served, and their
+    answers are delayed.
     """
     throttle = request.throttle
     bucket = None if throttle is None else throttle.bucket()
@@ -67,7 +68,7 @@ class QuotasStatus:
 
 
 class Quotas(BrokerPart):
-    """The quotas of one broker. `stored` reads and changes them; they apply after its `load`."""
+    """The quotas of one broker. `stored` reads and changes them; they apply once `load` has run."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Quotas(BrokerPart):
         self.connections = ConnectionQuotas(_rules(settings), self.clients, windows)
         settings.subscribe(self._on_settings)
         self._throttling = Throttling(self.clients, clock, loop)
-        # Throttles clients' requests; None while no user or client id has a quota.
+        # Throttles clients' requests; None if no user or client id has a quota.
         self.throttling: Throttling | None = None
 
     def status(self) -> QuotasStatus:
@@ -103,7 +104,7 @@ class Quotas(BrokerPart):
         await self.stored.load()
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for changes: reads changed quotas, passes all others to `others`."""
+        """Return a callback for change notifications: reads quotas, passes the rest to `others`."""
 
         async def on_changed(entity: str) -> None:
             if not await self.stored.on_changed(entity):
