@@ -1,6 +1,6 @@
 """Producer, consumer and administration for any Kafka-protocol broker. Uses wire and record only.
 
-`Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has the same as plain calls;
+`Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has them as plain calls;
 `ottla.client.ranges` reads a range of offsets as raw batches over a blocking socket. Every
 error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence that names cause and
 remedy.

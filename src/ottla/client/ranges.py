@@ -83,7 +83,7 @@ _NO_ID = UUID(int=0)
 DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.CORRUPT_MESSAGE})
 
-# An outage is reported after this time, if at least this much is left; shorter ones are not.
+# An outage is reported after the first time, if retries go on for at least the second.
 _REPORT_AFTER_S = 1.4
 _REPORT_BEFORE_S = 3.0
 # The time limit of the first connection attempt. Each further one has twice as long, so that a
@@ -111,7 +111,7 @@ class Fetched(NamedTuple):
 
 
 class RetryPatience:
-    """The retries of one call, or since the last answer of a stream: how long, and their report."""
+    """Limits the retries of a call, or of the wait for a stream's next answer."""
 
     def __init__(self, limit_s: float, now_s: float) -> None:
         self._limit_s = limit_s
@@ -128,12 +128,12 @@ class RetryPatience:
         return now_s >= self._until_s
 
     def failed(self) -> int:
-        """Return the number of the failed attempt, from 0."""
+        """Count a failed attempt; return its number, from 0."""
         self._failures += 1
         return self._failures - 1
 
     def seconds_to_report(self, now_s: float) -> float | None:
-        """Return the remaining seconds of retries, once per outage; None: nothing to report."""
+        """Return the remaining seconds of retries, once per outage; None if no report is due."""
         left_s = self._until_s - now_s
         is_early = self._limit_s - left_s < _REPORT_AFTER_S
         if self._is_reported or is_early or left_s < _REPORT_BEFORE_S:
@@ -267,10 +267,11 @@ class RangeClient:
         partitions: Collection[int] | None = None,
         isolation_level: int | None = None,
     ) -> dict[int, OffsetAndTimestamp]:
-        """Return per partition the first offset at a time, or EARLIEST, LATEST, MAX_TIMESTAMP.
+        """Return the offset per partition for a time in ms, EARLIEST, LATEST or MAX_TIMESTAMP.
 
-        LATEST is the high watermark, with read_committed the last stable offset. An offset of -1
-        means that no record is as late. Default: all partitions, and the client's isolation level.
+        A time selects the first record at or after it, offset -1 if all are older. LATEST is the
+        high watermark, with read_committed the last stable offset. Default: all partitions, and the
+        client's isolation level.
         """
         level = self._isolation_level if isolation_level is None else isolation_level
         found: dict[int, OffsetAndTimestamp] = {}
@@ -291,9 +292,9 @@ class RangeClient:
 
     @_retried
     def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
-        """Return where the leader's log ends in a leader epoch of each partition (KIP-320).
+        """Return the end offset of a leader epoch in the leader's log, per partition (KIP-320).
 
-        -1 if the leader knows no such epoch, or does not answer for the partition.
+        It is -1 if the leader knows no such epoch, or does not answer for the partition.
         """
         found = dict.fromkeys(epochs, -1)
         for connection, names in self._by_leader(topic, epochs.keys()):
@@ -354,9 +355,9 @@ class RangeClient:
         An older leader is asked by name, and the id is compared before and after a retry.
 
         Close the iterator before other calls of this client, because it sends a fetch ahead. It
-        ends once all offsets below `end` have been passed. Raises OffsetOutOfRange if the log no
-        longer, or not yet, holds `start`; RequestTimedOut if no data arrives for the time of
-        retries before `end`; and CorruptBatch at a batch whose header is damaged or misplaced,
+        ends once all offsets below `end` have been passed. Raises OffsetOutOfRange if `start` is
+        no longer, or not yet, in the log; RequestTimedOut if no data arrives for the time of retries
+        before `end`; and CorruptBatch at a batch whose header is damaged or misplaced,
         after all earlier batches were yielded. Checksums are not computed.
         """
         position = start
@@ -613,5 +614,5 @@ def _wait_out(answer: FetchResponse) -> float:
 
 
 def _read(topic: str) -> list[Needs]:
-    """Return the READ need, which includes DESCRIBE; after asking for offsets a client reads."""
+    """Return the ACL that reading a topic needs, for errors; READ includes DESCRIBE."""
     return [Needs("read", "topic", topic)]

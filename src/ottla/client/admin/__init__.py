@@ -30,7 +30,7 @@ class AdminOptions(TypedDict, total=False):
 
     `bootstrap_timeout_ms`: how long to wait for a first answer of any bootstrap address before
     BootstrapFailed is raised. `config`: settings of Kafka's clients for TLS and logins, as a
-    mapping or the path of a file; None: the file that OTTLA_CONFIG names.
+    mapping or the path of a file; with None the client reads the file that OTTLA_CONFIG names.
     """
 
     client_id: str
@@ -50,7 +50,9 @@ DEFAULTS: Final = AdminOptions(
 
 
 class Admin(OtherNames):
-    """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
+    """Administers a cluster. Use it as `async with Admin("host:9092") as admin`.
+
+    For blocking calls see `ottla.client.sync.Admin`.
 
     Each part has calls for one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
     `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`. Only Ottla's own brokers

@@ -53,7 +53,7 @@ class AccessRules:
     async def create(self, acls: Iterable[Acl]) -> None:
         """Add ACLs; existing ones are left unchanged.
 
-        Raises OttlaError at the first invalid one.
+        Raises OttlaError for the first invalid ACL.
         """
         creations = [
             AclCreation(
@@ -89,7 +89,7 @@ class AccessRules:
 
 
 def _fields(wanted: AclFilter) -> dict[str, Any]:
-    """Return a filter's fields as requests contain them."""
+    """Return the fields of a filter for a request."""
     return {
         "resource_type_filter": wanted.type,
         "resource_name_filter": wanted.name,

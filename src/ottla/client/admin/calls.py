@@ -34,7 +34,7 @@ _PASSING = MOVED | {
 
 
 def filled(kind: type[Value], answer: object, **others: object) -> Value:
-    """Return a value of the dataclass `kind`: `others`, and the same-named fields of `answer`."""
+    """Return a `kind` made of `others` and, for all other fields, the values in `answer`."""
     same = {field.name for field in fields(kind)} - others.keys()
     value: Value = kind(**{name: getattr(answer, name) for name in same}, **others)
     return value
@@ -77,9 +77,9 @@ class Calls:
         response_type: type[Response],
         read: Callable[[Response], Result],
     ) -> Result:
-        """Ask the controller, and return what `read` makes of its answer.
+        """Send the controller a request, and return `read(answer)`.
 
-        Asks again as `retried` does, also after errors that `read` raises.
+        Retries as `retried` does, also after errors that `read` raises.
         """
 
         async def ask() -> Result:
@@ -95,7 +95,7 @@ class Calls:
         response_type: type[Response],
         read: Callable[[Response], Result],
     ) -> Result:
-        """Ask the coordinator of a group, as `ask_controller` does the controller."""
+        """Send the coordinator of a group a request; otherwise as `ask_controller`."""
         coordinator = self.coordinator_of(group_id)
 
         async def ask() -> Result:
@@ -106,10 +106,10 @@ class Calls:
     async def ask_ottla(
         self, broker_id: int, request: Message, response_type: type[Response], lacks: str
     ) -> Response:
-        """Send a broker, once, a request that only Ottla serves.
+        """Send a broker a request that only Ottla serves. Does not retry.
 
-        `lacks` is part of the error for others. Raises ConnectionFailed, RequestTimedOut,
-        UnsupportedByBroker.
+        Raises ConnectionFailed, RequestTimedOut; and UnsupportedByBroker, whose message says with
+        `lacks` what other brokers cannot do.
         """
         try:
             return await self.cluster.ask(broker_id, request, response_type)
@@ -126,9 +126,9 @@ class Calls:
         read: Callable[[Response], Result],
         lacks: str,
     ) -> Result:
-        """Ask the leader of a partition as `ask_ottla`, and return what `read` makes of the answer.
+        """Send the leader of a partition a request as `ask_ottla`, and return `read(answer)`.
 
-        Asks again as `retried` does, also after errors that `read` raises. Raises UnknownTopic,
+        Retries as `retried` does, also after errors that `read` raises. Raises UnknownTopic,
         BrokerRefused (LEADER_NOT_AVAILABLE).
         """
 
@@ -147,9 +147,9 @@ class Calls:
         lacks: str,
         silent: dict[int, OttlaError],
     ) -> AsyncIterator[tuple[int, Response]]:
-        """Call `ask_ottla` for every live broker, by id.
+        """Call `ask_ottla` for every live broker; yield (broker id, answer).
 
-        `silent` gets the brokers that do not answer.
+        Adds brokers that do not answer to `silent`, with the error.
         """
         for broker_id in await self.retried(self.brokers):
             try:

@@ -32,9 +32,9 @@ ActionName = Literal["describe", "estimate", "clean"]
 
 @dataclass(frozen=True, slots=True)
 class CleaningPass:
-    """The real or estimated effect of a cleaning: up to `end` the log is clean.
+    """The effect of one cleaning of a log, which is clean up to `end` afterwards.
 
-    `at_ms` -1: not done.
+    For an estimate, `at_ms` is -1.
     """
 
     end: int
@@ -167,7 +167,7 @@ class Compaction:
     async def of_topic(
         self, topic: str, action: CompactAction | ActionName = CompactAction.DESCRIBE
     ) -> list[CompactionStanding]:
-        """Do the same for all partitions of a topic."""
+        """Return what `of` returns, for all partitions of a topic."""
         view = await self._calls.cluster.topic(topic)
         found: list[CompactionStanding] = []
         for entry in view.partitions:

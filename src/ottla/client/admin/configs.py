@@ -96,7 +96,7 @@ class Configs:
         *,
         documentation: bool = False,
     ) -> dict[str, ConfigEntry]:
-        """Return settings by name: those in `keys`, or all."""
+        """Return the settings in `keys` (None: all settings), by name."""
         resource = member(ResourceKind, kind)
         request = DescribeConfigsRequest(
             resources=[

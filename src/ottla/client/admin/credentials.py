@@ -132,10 +132,9 @@ class Users:
             )
 
     async def end_sessions(self, name: str) -> None:
-        """Remove a user.
+        """Remove a user, and wait until every live broker has closed the user's connections.
 
-        Return once each live broker has applied that, which ends the user's sessions. Only for an
-        Ottla cluster: Kafka keeps open sessions. Raises OttlaError.
+        Only for an Ottla cluster: Kafka keeps open connections. Raises OttlaError.
         """
         await self.remove(name)
         request = DescribeUserScramCredentialsRequest(users=[UserName(name=name)])
@@ -219,7 +218,7 @@ class Tokens:
     async def find(self, owners: Iterable[Principal] | None = None) -> list[TokenDescription]:
         """Return the tokens that this client may see.
 
-        With `owners`, only tokens that concern them.
+        With `owners`, only the tokens that these principals own.
         """
         request = DescribeDelegationTokenRequest(
             owners=None

@@ -35,9 +35,9 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The records of all brokers in the order of their clocks.
+    """The decision records of all brokers, sorted by time.
 
-    `silent` lists brokers without an answer.
+    `silent` lists the brokers that did not answer.
     """
 
     records: tuple[DecisionRecord, ...]
@@ -52,7 +52,9 @@ class Decisions:
         self._calls = calls
 
     async def about(self, partition: TopicPartition, kinds: Names | None = None) -> Story:
-        """Return the live brokers' records about `partition`, of these `kinds` or of all.
+        """Return the decision records of live brokers about `partition`.
+
+        `kinds` None means all kinds.
 
         Raises UnknownTopic if there is no such partition, UnsupportedByBroker if the brokers are
         not Ottla's.
@@ -85,7 +87,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceStory:
-    """(broker id, rebalance) in order of their start.
+    """The rebalances of a group with the ids of their brokers, sorted by start time.
 
     `silent` lists the brokers that did not answer.
     """

@@ -213,7 +213,7 @@ class Groups:
     async def offsets(
         self, group_id: str, partitions: Partitions | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the committed offsets of the group: all, or those of `partitions`."""
+        """Return the group's committed offsets of `partitions` (None: of all partitions)."""
         return await self._calls.coordinator_of(group_id).committed(
             None if partitions is None else partition_list(partitions)
         )
@@ -286,7 +286,7 @@ SHARE = "share"
 
 @dataclass(frozen=True, slots=True)
 class SharePosition:
-    """The start offset of a group in a partition; None if it has none, or it is unknown."""
+    """The share-partition start offset of a group, and its lag. None means unknown or not set."""
 
     start_offset: int | None
     lag: int | None
@@ -374,7 +374,7 @@ class ShareGroups:
         await self._calls.ask_coordinator(group_id, request, AlterShareGroupOffsetsResponse, read)
 
     async def delete_positions(self, group_id: str, topics: Names) -> None:
-        """Delete a group's state of topics, as if it had never read them; it must have no members.
+        """Delete the state of a group without members for `topics`, as if it had never read them.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
         """

@@ -41,10 +41,10 @@ from ottla.wire.messages.transaction_listings import (
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """The least time that the record at `offset` stays, and the setting that limits it.
+    """How long the record at `offset` stays at least, and the setting that decides it.
 
-    `left_ms` None: no setting deletes it, or nothing is written there yet; 0: it may be deleted at
-    any time.
+    `left_ms` is None if no setting deletes the record, or if nothing is written at `offset`
+    yet. It is 0 if the record may be deleted at any time.
     """
 
     offset: int
@@ -57,7 +57,7 @@ class RetentionStanding:
     """A partition's retention, from its leader. Sizes in bytes, times in ms, -1 for no limit.
 
     `readers` are the groups that delay deletion, with their committed offsets (-1: none or
-    unknown); `held_bytes` are kept only for them, since `held_since_ms` (-1: no bytes are).
+    unknown). `held_bytes` are kept only for them, since `held_since_ms` (-1: nothing is kept).
     """
 
     name: TopicPartition
@@ -77,7 +77,7 @@ class RetentionStanding:
     held_since_ms: int
 
 
-# As the offset of `delete_records`: everything below the high watermark.
+# Passed to `delete_records` as an offset: delete everything below the high watermark.
 UP_TO_END = -1
 _HIGH_WATERMARK = -1
 
@@ -122,7 +122,7 @@ _NOT_DELETED = {
 
 
 def _check_deleted(partition: TopicPartition, number: int) -> None:
-    """Raise BrokerRefused if a part of an answer to DeleteRecords is an error."""
+    """Raise BrokerRefused if DeleteRecords failed for a partition."""
     code = code_of(number)
     if code in _NOT_DELETED:
         raise BrokerRefused(
@@ -172,7 +172,7 @@ class Logs:
         return await list_offsets(self._calls.cluster, wanted, level)
 
     async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
-        """Return (last stable offset, high watermark): the ends for the isolation levels."""
+        """Return (last stable offset, high watermark), the end offsets per isolation level."""
         ends = [
             (await list_offsets(self._calls.cluster, {partition: LATEST}, level))[partition].offset
             for level in (READ_COMMITTED, READ_UNCOMMITTED)
@@ -277,7 +277,9 @@ class Logs:
     async def retention(
         self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
     ) -> RetentionStanding:
-        """Return the state of retention, and how long records at `offsets` stay, for `group_id`.
+        """Return the retention of a partition, and how long the records at `offsets` stay.
+
+        With `group_id`, the times take into account that retention waits for this group.
 
         Raises UnknownTopic, ConnectionFailed, UnsupportedByBroker if the leader is not Ottla's.
         """
@@ -309,8 +311,8 @@ class Logs:
 def directories_in(answer: DescribeLogDirsResponse, broker_id: int) -> list[LogDirectory]:
     """Return the directories in a broker's answer. Raises BrokerRefused if the request was refused.
 
-    Up to version 2 the answer has no field for an error of the whole request. Every broker has a
-    directory, so an answer without any means a refusal, as in Kafka's client.
+    Up to version 2 the answer has no field for an error of the whole request. Every broker has
+    at least one directory, so an answer without directories means a refusal, as in Kafka's client.
     """
     code = answer.error_code
     if not answer.results and code == ErrorCode.NONE:

@@ -76,7 +76,7 @@ class PartitionStanding:
 
     @property
     def is_at_min_isr(self) -> bool:
-        """Whether the ISR lacks a replica, and acks=all would fail without another one."""
+        """Whether the ISR lacks a replica, and acks=all fails if it loses one more."""
         return not self.is_offline and self.is_under_replicated and len(self.isr) == self.min_isr
 
 
@@ -93,7 +93,7 @@ ElectionName = Literal["preferred", "unclean"]
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A reassignment in progress: `replicas` are the old ones and those in `adding`."""
+    """A reassignment in progress. `replicas` are the old replicas and those in `adding`."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -169,10 +169,10 @@ class Partitions:
     async def elect_leaders(
         self, kind: ElectionKind | ElectionName, partitions: arguments.Partitions | None = None
     ) -> dict[TopicPartition, BrokerRefused | None]:
-        """Elect leaders; return per partition None or the error. None elects them where needed.
+        """Elect leaders of `partitions` (None: of all partitions that need an election).
 
-        ELECTION_NOT_NEEDED: the wanted replica is the leader already. An UNCLEAN election may lose
-        acknowledged records.
+        Returns an error per partition, None for success. ELECTION_NOT_NEEDED means that the wanted
+        replica is the leader already. An UNCLEAN election may lose acknowledged records.
         """
         topics = [
             TopicPartitions(topic=topic, partitions=indexes)
@@ -206,8 +206,8 @@ class Partitions:
     ) -> dict[TopicPartition, BrokerRefused | None]:
         """Move partitions to these brokers, the preferred leader first; None cancels a move.
 
-        Returns per partition None, or why its move did not begin. Moves that began continue in the
-        background: see `reassignments`.
+        Returns the error per partition, None if its move has begun. Moves that began continue in
+        the background: see `reassignments`.
         """
         topics: dict[str, ReassignableTopic] = {}
         for (topic, index), replicas in wanted.items():

@@ -54,7 +54,7 @@ class TransactionDescription:
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A transaction without a marker in a partition.
+    """A transaction that has no commit or abort marker in a partition yet.
 
     `transaction` is its state at its coordinator; None: no coordinator knows it, so it hangs.
     """
@@ -147,7 +147,7 @@ class Transactions:
         return await self._calls.retried(ask)
 
     async def open_in(self, partitions: Partitions) -> list[OpenTransaction]:
-        """Return transactions without a marker in the partitions, by partition and first offset."""
+        """Return the open transactions in `partitions`, sorted by partition and first offset."""
         producers = await self._logs.producers(partitions)
         opened = {
             each.producer_id

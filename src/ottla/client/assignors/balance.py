@@ -80,8 +80,8 @@ def _equal(everything: list[TopicPartition], claims: Claims) -> Assignment:
             assignment[member_id] = had[:least]
     given = set(chain.from_iterable(assignment.values()))
     free = iter([partition for partition in everything if partition not in given])
-    # Members that already have the lower share; with those that reach it later, in that order, they
-    # are the next to get one more.
+    # Members with `least` partitions, in the order in which they reach that number. They get the
+    # remaining partitions, one each.
     at_least = [
         member_id for member_id in sorted(assignment) if len(assignment[member_id]) == least
     ]
@@ -119,7 +119,7 @@ def _unequal(
 
 
 def _even_out(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool:
-    """Move a partition to a member with at least two fewer; return whether any moved."""
+    """Move one partition to a member that has at least two fewer; return whether one moved."""
     for rich in sorted(assignment, key=lambda one: (-len(assignment[one]), one)):
         for partition in reversed(assignment[rich]):
             poor = min(readers[partition.topic], key=lambda one: (len(assignment[one]), one))

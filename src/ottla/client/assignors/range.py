@@ -7,7 +7,7 @@ from ottla.client.assignors.subscriptions import Assignment, Subscription, membe
 
 
 class RangeAssignor:
-    """The default of Java's consumer; the first members may get one partition more."""
+    """Assigns ranges of partitions, as Java's default. The first members may get one more."""
 
     name = "range"
     is_cooperative = False

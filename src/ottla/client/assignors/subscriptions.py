@@ -21,7 +21,10 @@ _ASSIGNMENT_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The topics that a member wants, and its former partitions. `generation` -1: it had none."""
+    """The topics that a member subscribes to, and the partitions it owned in `generation`.
+
+    A generation of -1 means that it owned none.
+    """
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...] = ()
@@ -42,7 +45,7 @@ class Assignor(Protocol):
     is_cooperative: bool
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """Return the data that a member adds to its subscription."""
+        """Return the user data that a member sends with its subscription."""
         ...
 
     def assign(

@@ -1,7 +1,7 @@
 """Checks the names, partitions and options given by callers before any request is sent.
 
-A string is an iterable of characters, and a TopicPartition an iterable of its two fields: taken for
-a list, either would fail far away, or ask a broker about topics "f", "l" and "i".
+Both a string and a TopicPartition are iterable. Taken for a list, they would cause a confusing
+error later, or a request for topics "f", "l" and "i".
 """
 
 from collections.abc import Iterable, Mapping
@@ -88,7 +88,10 @@ def _check_setting(name: str, annotation: object, value: object) -> None:
 
 
 def one_partition(partition: TopicPartition | str, number: int | None) -> TopicPartition:
-    """Return one partition, given as such or as topic and number. Raises ClientError."""
+    """Return one partition, given as a TopicPartition or as topic and number.
+
+    Raises ClientError.
+    """
     if isinstance(partition, str):
         if type(number) is not int:
             raise Mistake("partition", number, "the number of a partition after the topic").error()
@@ -97,12 +100,12 @@ def one_partition(partition: TopicPartition | str, number: int | None) -> TopicP
 
 
 def seconds(name: str, given: float) -> None:
-    """Raise ClientError unless `given` is a number of seconds from 0 on."""
+    """Raise ClientError unless `given` is a number of seconds >= 0."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
         raise Mistake(name, given, "a number of seconds from 0 on").error()
 
 
 def not_negative(name: str, given: int) -> None:
-    """Raise ClientError unless `given` is a number from 0 on."""
+    """Raise ClientError unless `given` is an int >= 0."""
     if type(given) is not int or given < 0:
         raise Mistake(name, given, "an int from 0 on").error()

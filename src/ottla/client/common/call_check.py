@@ -50,9 +50,9 @@ _NUMBERS = (int, float)
 
 
 class Mistake(Exception):  # Converted to a ClientError before users see it.
-    """Says that `given`, found at `path`, does not match `wanted`.
+    """An argument that does not match its annotation: `given`, at `path`, is not `wanted`.
 
-    `is_unknown_name`: it is a str that is not among the few allowed ones.
+    `is_unknown_name`: `given` is a str, but none of the allowed names.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ def checks_awaited(
 
 
 def checks_calls(part: type[Part]) -> type[Part]:
-    """Return the class with all public coroutine functions checking their arguments."""
+    """Wrap all public coroutine functions of a class with `checks_awaited`."""
     for name, method in list(vars(part).items()):
         if inspect.iscoroutinefunction(method) and not name.startswith("_"):
             setattr(part, name, checks_awaited(method))
@@ -110,7 +110,7 @@ def checks_calls(part: type[Part]) -> type[Part]:
 
 
 def mistake_in(method: Callable[..., object], given: Mapping[str, object]) -> ClientError | None:
-    """Return which argument of `method`, by name, made it fail; None if none did."""
+    """Return the error for the first wrong argument of `method`; None if all are valid."""
     hints = _hints(method)
     try:
         for name, value in given.items():
@@ -179,7 +179,7 @@ def _fitting(
     try:
         for name, given in bound.arguments.items():
             if name == "bootstrap_servers" and isinstance(given, Mapping):
-                # Not for the names of settings that other clients use.
+                # A mapping of settings, as other clients take it, is not a list of addresses.
                 raise Mistake(name, given, words(hints[name]))
             if name in hints:
                 bound.arguments[name] = taken(hints[name], given, name)
@@ -232,7 +232,7 @@ def _signature(method: Callable[..., object]) -> inspect.Signature:
 
 @cache
 def _hints(method: Callable[..., object]) -> dict[str, Any]:
-    """Return the annotations of parameters; options have an error of their own."""
+    """Return the annotations of parameters, except `options`, which is checked separately."""
     hints = get_type_hints(method)
     return {name: kind for name, kind in hints.items() if name not in ("return", "options")}
 
@@ -245,9 +245,9 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 def _one_of(union: Any, given: Any, path: str) -> Any:
-    """Convert by the first matching part of `union`.
+    """Convert `given` to the first type of `union` that it matches.
 
-    Otherwise raise the most deeply nested mistake.
+    If it matches none, raise the most deeply nested mistake.
     """
     deepest = Mistake(path, given, words(union))
     for kind in get_args(union):

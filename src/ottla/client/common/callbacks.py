@@ -29,7 +29,7 @@ async def call_listener(
             await outcome
     except OttlaError:
         raise
-    except Exception as error:  # noqa: BLE001  # Of any kind: it is the cause of ours.
+    except Exception as error:  # noqa: BLE001  # Any error becomes the cause of CallbackFailed.
         raise CallbackFailed(f"{name} raised {error!r}") from _from_its_own_code(error)
 
 
@@ -42,7 +42,7 @@ def call_callback(name: str, callback: Callable[[Given], object], given: Given) 
 
 
 def _from_its_own_code(error: Exception) -> Exception:
-    """Return the error with a traceback without our frame, if there are other frames."""
+    """Return the error without our frame in its traceback, if it has other frames."""
     trace = error.__traceback__
     if trace is not None and trace.tb_next is not None:
         return error.with_traceback(trace.tb_next)

@@ -136,7 +136,7 @@ class BrokerRefused(ClientError):
 
 
 class ConnectionFailed(ClientError):
-    """No connection to an address, or it broke.
+    """No connection to an address could be opened, or the connection broke.
 
     Requests in flight may or may not have been executed.
     """
@@ -169,7 +169,7 @@ class RequestTimedOut(ClientError):
 def ended(failure: Failure) -> ConnectionFailed | RequestTimedOut:
     """Return the error for a request on an ended connection.
 
-    New each time, since tracebacks grow.
+    Each request gets a new error, because the traceback of a shared one would grow.
     """
     if failure.code is ErrorCode.REQUEST_TIMED_OUT:
         return RequestTimedOut(failure.message)

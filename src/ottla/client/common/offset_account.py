@@ -10,10 +10,10 @@ from ottla.wire.messages.offset_ledger import OffsetLedgerResponse
 
 @dataclass(frozen=True, slots=True)
 class CompactedBy:
-    """`count` offsets were removed in pass `number` of the leader's replica, at `at_ms`.
+    """`count` offsets were removed in cleaning pass `number` of the leader's replica, at `at_ms`.
 
-    If `since` is below `number`, in one of the passes between. 0: before the replica was copied
-    from its leader; -1: before a ledger was kept.
+    If `since` < `number`, it was one of the passes between them. Pass 0 means before the
+    replica was copied from its leader; -1 means before the broker kept a ledger.
     """
 
     number: int
@@ -24,7 +24,10 @@ class CompactedBy:
 
 @dataclass(frozen=True, slots=True)
 class DeletedBy:
-    """[start, end) was deleted from `first_ms` to `last_ms`; `counts` by cause."""
+    """The offsets [start, end) were deleted from `first_ms` to `last_ms`.
+
+    `counts` has the number of offsets per cause.
+    """
 
     start: int
     end: int
@@ -35,7 +38,7 @@ class DeletedBy:
 
 @dataclass(frozen=True, slots=True)
 class LostBy:
-    """[start, end) was committed, and then lost by the election of `leader_epoch`."""
+    """The offsets [start, end) were committed, then lost by the election in `leader_epoch`."""
 
     start: int
     end: int
@@ -45,7 +48,7 @@ class LostBy:
 
 @dataclass(frozen=True, slots=True)
 class OffsetAccount:
-    """The fate of the offsets [start, end), by the leader's ledger. Times in ms since 1970.
+    """What became of the offsets [start, end), by the leader's ledger. Times in ms since 1970.
 
     The terms from `data` to `unexplained` add up to end - start. `replaced` is not a term: it
     counts offsets that were lost once, and belong to other records now.

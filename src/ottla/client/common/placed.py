@@ -13,9 +13,10 @@ from ottla.record.reader import CorruptBatch, batches
 
 
 class Placed(NamedTuple):
-    """Whole batches, the next offset (-1: none), and its leader epoch (-1: unknown).
+    """Whole batches, the offset after them, and the leader epoch of the last one.
 
-    `damage`: why the following bytes were left out; None if they are only incomplete.
+    Both numbers are -1 if there is no batch. `damage` is why the following bytes were left out;
+    None if they are only an incomplete batch.
     """
 
     batches: memoryview
@@ -25,7 +26,7 @@ class Placed(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """The position after a batch: its place in the answer, and the next offset."""
+    """The position after a batch: its end in the answer, and the next offset."""
 
     end: int
     next_offset: int
@@ -36,7 +37,7 @@ class _Behind(NamedTuple):
 def placed(records: object, offset: int, high_watermark: int) -> Placed:
     """Check the batch headers of a fetch from `offset`. Checksums are not computed."""
     view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")
-    # `sure`: after the last batch that begins exactly at the end of the one before.
+    # `sure` is the position after the last batch that leaves no gap to the batch before it.
     last = sure = _Behind(0, offset, -1)
     damage: CorruptBatch | None = None
     try:
@@ -67,14 +68,14 @@ def placed(records: object, offset: int, high_watermark: int) -> Placed:
 
 
 def _reaches(header: BatchHeader, last: _Behind) -> bool:
-    """Whether this may be an answer's first batch, which may begin before the requested offset."""
+    """Whether a batch may be the first of an answer, which may begin below the requested offset."""
     return last.end == 0 and header.last_offset >= last.next_offset
 
 
 def _incomplete(view: memoryview) -> CorruptBatch:
-    """Return the result for an incomplete batch.
+    """Return the error for an answer without a whole batch.
 
-    A leader sends at least one whole batch (KIP-74).
+    A leader always sends at least one whole batch (KIP-74).
     """
     header = read_header(view)
     return CorruptBatch(

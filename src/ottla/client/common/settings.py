@@ -2,7 +2,7 @@
 
 A name that no Kafka client has is refused: a typing mistake in `security.protocol` would let a
 client connect without TLS. Names that only other clients use are accepted, so that one file serves
-all clients; those that change which broker is trusted are refused with their equivalent.
+all clients. A name that changes which broker is trusted is refused; the error has Kafka's name.
 """
 
 import re
@@ -15,7 +15,7 @@ from ottla.client.common.errors import ClientError
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
-# Of Apache Kafka 4.3's producer, consumer and administration.
+# The settings of Apache Kafka 4.3's producer, consumer and admin client.
 _OF_KAFKA: Final = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.offset.reset batch.size
     bootstrap.controllers bootstrap.servers buffer.memory check.crcs client.dns.lookup client.id
@@ -90,7 +90,7 @@ _OF_LIBRDKAFKA: Final = """
     topic.metadata.refresh.fast.cnt topic.metadata.refresh.fast.interval.ms
     topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
 """
-# The rest of such a name depends on a provider or serializer.
+# The part after such a prefix depends on a provider or serializer.
 _PREFIXES: Final = ("config.providers.", "schema.registry.", "basic.auth.", "bearer.auth.")
 _PEM = "write ssl.truststore.type=PEM and ssl.truststore"
 _OWN_PEM = "write ssl.keystore.type=PEM and ssl.keystore"
@@ -116,7 +116,7 @@ _REFUSED: Final = {
 }
 _KNOWN: Final = {*_OF_KAFKA.split(), *_OF_LIBRDKAFKA.split(), *_REFUSED}
 
-# The settings that `ottla.client` reads; the others have no effect on it.
+# The settings that `ottla.client` reads; all other settings have no effect on it.
 _USED: Final = re.compile(
     r"security\.protocol|sasl\.(mechanisms?|jaas\.config|username|password)"
     r"|sasl\.oauthbearer\.(client\..*|scope|token\.endpoint\.url)"
@@ -124,7 +124,7 @@ _USED: Final = re.compile(
     r"|ssl\.((keystore|truststore)\..*|key\.password|enabled\.protocols|cipher\.suites"
     r"|endpoint\.identification\.algorithm)"
 )
-# Names that may be shown; a line of a key or a password, taken for a name, looks different.
+# Only text of this form is shown as a name: a line of a key or a password does not match it.
 _LIKE_A_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z0-9_-]*)+", re.IGNORECASE)
 _SHOWN_MAX = 80
 
@@ -171,7 +171,7 @@ def check_use(config: Mapping[str, str]) -> None:
 
 
 def unused(names: Iterable[str]) -> list[str]:
-    """Return those of `names` that have no effect on Ottla's clients, in order."""
+    """Return the names, in order, that have no effect on Ottla's clients."""
     return sorted(name for name in names if not _USED.fullmatch(name))
 
 

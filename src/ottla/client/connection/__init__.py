@@ -1,4 +1,4 @@
 """Connections to brokers, the cluster's metadata, and coordinators.
 
-Begin with `cluster`; `connection` and `blocking` are the two transports.
+Begin with `cluster`; `connection` and `blocking_connection` are the two transports.
 """

@@ -48,13 +48,12 @@ def _secured(plain: socket.socket, tls: ssl.SSLContext, host: str) -> socket.soc
 
 
 class BlockingConnection:
-    """One connection with agreed versions. Requests may be sent ahead; answers come in their order.
+    """A connection with agreed versions. Requests may be sent ahead; answers come in order.
 
-    Connecting may take `setup_s`, and agreeing on versions as long again; None means `timeout_s`,
-    the limit for each answer.
-
-    Raises ConnectionFailed and RequestTimedOut, after which it cannot be used any more. `connect`
-    and `now_s` are its only access to the system.
+    Connecting may take `setup_s`, and agreeing on versions as long again. `timeout_s` limits
+    the wait for each answer, and is the default of `setup_s`. After ConnectionFailed or
+    RequestTimedOut the connection cannot be used any more. `connect` and `now_s` are its only
+    access to the system.
     """
 
     def __init__(
@@ -121,7 +120,7 @@ class BlockingConnection:
         return AgreedVersions(answer.api_keys)
 
     def _log_in(self, identity: SaslIdentity) -> None:
-        """Log in, for as long as the session lasts. No request may be in flight."""
+        """Log in, and note when the session must be renewed. No request may be in flight."""
         requests = login_requests(ready_identity(identity), str(self.address), random_bytes)
         request = next(requests)
         began_s, self._log_in_s = self._now_s(), inf
@@ -203,7 +202,7 @@ class BlockingConnection:
         return self._answers.popleft()[1]
 
     def _wait(self, call: Callable[[], int | None]) -> int | None:
-        """Run `call` on the socket, until the next deadline at most. Returns None if it failed."""
+        """Call a socket function that waits until the next deadline at most. None: it failed."""
         exchange = self._exchange
         if exchange.next_deadline_s <= self._waited_s:
             exchange.time_passed(self._waited_s)

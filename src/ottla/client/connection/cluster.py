@@ -210,9 +210,9 @@ class Cluster:
     # -- metadata
 
     async def topic(self, name: str) -> TopicView:
-        """Return a topic's partitions, requested if unknown.
+        """Return a topic's partitions; request its metadata if it is unknown.
 
-        Raises UnknownTopic, with similar names.
+        Raises UnknownTopic, which names similar topics.
         """
         view = self.view.topics.get(name)
         if view is not None:
@@ -349,7 +349,7 @@ class Cluster:
         return next(iter(self.view.brokers), NO_LEADER)
 
     async def coordinator(self, name: str, kind: int = GROUP) -> int:
-        """Return the id of a group's (or other) coordinator, waiting if there is none."""
+        """Return the coordinator's id for a group or transactional id; wait if there is none."""
         attempt = 0
         deadline_s = self._deadline_s()
         while True:

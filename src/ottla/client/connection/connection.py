@@ -25,8 +25,8 @@ from ottla.wire.api import ApiKey, key_name
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import REQUESTS, Message
 
-# Later versions name a topic only by its id, or give an API a meaning that this client does not
-# use, or are unstable in Kafka; these versions are otherwise equivalent.
+# The highest versions that this client uses. Later versions name a topic only by its id, or
+# have a meaning that this client does not use, or are unstable in Kafka.
 _OWN_MAXIMUM: dict[int, int] = {
     ApiKey.PRODUCE: 12,
     ApiKey.FETCH: 12,
@@ -37,7 +37,7 @@ _OWN_MAXIMUM: dict[int, int] = {
 
 
 class AgreedVersions:
-    """The version per API; an API without a common version is missing.
+    """The highest common version per API; an API without a common version is missing.
 
     Computed on first use, because an API's messages are imported by the code that sends them.
     """
@@ -49,7 +49,7 @@ class AgreedVersions:
         self._agreed: dict[int, int] = {}
 
     def get(self, key: int) -> int | None:
-        """The agreed version of `key`; None where there is none."""
+        """Return the agreed version of an API; None if there is no common version."""
         version = self._agreed.get(key)
         if version is None and key in self._advertised and key in REQUESTS:
             theirs, (low, high) = self._advertised[key], REQUESTS[key].__versions__
@@ -63,7 +63,7 @@ class AgreedVersions:
 
 
 def version_for(agreed: AgreedVersions, key: int, address: str) -> int:
-    """The agreed version of `key`. Raises UnsupportedByBroker where there is none."""
+    """Return the agreed version of an API. Raises UnsupportedByBroker if there is none."""
     version = agreed.get(key)
     if version is None:
         raise UnsupportedByBroker(
@@ -79,7 +79,7 @@ Response = TypeVar("Response")
 class Connection(asyncio.BufferedProtocol):
     """A connection with agreed versions. Open it with `connect`; it is never reopened.
 
-    It deliberately does not retry and does not know topics: `Cluster` does.
+    It deliberately does not retry and knows no topics: see `Cluster`.
     """
 
     def __init__(self, address: Address, client_id: str, *, protocol: str = "") -> None:
@@ -119,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
     ) -> "asyncio.Future[Any]":
         """Send `message` now and return a future of its answer.
 
-        `at_most` limits the version, if a later one means something else. The future fails with
+        `at_most` limits the version, if later versions mean something else. The future fails with
         ConnectionFailed or RequestTimedOut; either closes the connection.
         """
         version = self.version(message.__api_key__)
@@ -156,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
         self._when_writable.append(callback)
 
     def close(self, why: ClientError | None = None) -> None:
-        """Close now; requests in flight fail, with `why` if given."""
+        """Close now. Requests in flight fail; their error is `why`, if given."""
         self._exchange.closed()
         self._end(why)
 
@@ -176,7 +176,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- ending
 
     def _end(self, why: ClientError | None = None) -> None:
-        """End the connection; without `why`, because of the exchange's failure."""
+        """End the connection. Requests in flight fail with `why` or the exchange's failure."""
         if self._failure is not None:
             return
         failure = self._exchange.failure
@@ -237,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         }
 
     async def log_in(self, identity: SaslIdentity, timeout_s: float) -> None:
-        """Log in by SASL, now and before each end of a session.
+        """Log in by SASL now, and again before each session expires.
 
         Raises BrokerRefused, and ClientError if there is no token.
         """

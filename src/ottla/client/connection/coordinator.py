@@ -36,7 +36,7 @@ from ottla.wire.notation import Message
 
 
 class GroupMetadata(NamedTuple):
-    """A group and one of its members; with only the group's name, brokers check no member."""
+    """A group and one of its members. With only the group's id, brokers do not check the member."""
 
     group_id: str
     generation: int = -1
@@ -45,7 +45,7 @@ class GroupMetadata(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed position: the next offset to read, and a note of the committer."""
+    """A committed offset, which is the next offset to read, with the committer's metadata."""
 
     offset: int
     metadata: str = ""
@@ -91,9 +91,9 @@ class Coordinator:
         """Ask the coordinator once, in a version up to `at_most` if given.
 
         After a broken connection the coordinator is looked up again. `rebalances` marks a JoinGroup
-        or SyncGroup, which is answered once all members have sent theirs. Since a broker answers in
-        order, other requests meanwhile use another connection; otherwise they would wait for it. If
-        such a request times out, the coordinator hangs, and the rebalance fails, too.
+        or SyncGroup, which the coordinator answers only once all members have sent theirs. A broker
+        answers in order, so other requests meanwhile use a second connection and need not wait. If
+        one of them times out, the coordinator hangs, and the rebalance fails, too.
         """
         beside = self._rebalancing is not None and not rebalances
         try:
@@ -146,7 +146,7 @@ class Coordinator:
         member_id: str = "",
         instance_id: str | None = None,
     ) -> None:
-        """Commit; retried while the coordinator moves or loads.
+        """Commit offsets; retry while the coordinator moves or loads.
 
         Raises CommitFailed if the group has rebalanced, BrokerRefused otherwise.
         """
@@ -214,9 +214,9 @@ class Coordinator:
     async def committed(
         self, partitions: Iterable[TopicPartition] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return committed offsets of `partitions` (None: of all).
+        """Return the committed offsets of `partitions` (None: of all partitions).
 
-        Partitions without one are left out.
+        Partitions without a committed offset are left out.
         """
         wanted = None if partitions is None else sorted(partitions)
         deadline_s = self._deadline_s()
@@ -300,7 +300,7 @@ def _commit_topics(
 
 
 def group_error(code: ErrorCode, group_id: str, doing: str) -> BrokerRefused:
-    """Return the error if a coordinator refuses a member permanently."""
+    """Return the error for a permanent refusal of a member by its coordinator."""
     remedy = remedy_for(code, [Needs("read", "group", group_id)])
     return BrokerRefused(
         code,

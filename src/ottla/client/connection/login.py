@@ -10,8 +10,8 @@ from ottla.client.common.errors import BrokerRefused, ClientError
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.notation import Message
 
-# The fractions of a session after which the client prepares a new login, and after which requests
-# wait for it.
+# The client prepares a new login after this fraction of a session; after the second fraction
+# requests wait for the login.
 BEGIN: Final = 0.85
 _HOLD: Final = 0.95
 # Brokers refuse a login within a second of the previous one.
@@ -32,7 +32,7 @@ def ready_identity(identity: SaslIdentity) -> SaslIdentity:
 
 
 async def ready_in_thread(identity: SaslIdentity) -> SaslIdentity:
-    """Do the same in a thread."""
+    """Call `ready_identity` in a thread."""
     if identity.token is None:
         return identity
     # Few clients need it.
@@ -57,7 +57,7 @@ async def log_in(identity: SaslIdentity, server: str, send: Send) -> int:
 
 
 class HeldRequest(NamedTuple):
-    """A request that waits for the login; `answer` is None if it gets no answer."""
+    """A request that waits for the login; `answer` is None if the request has no answer."""
 
     message: Message
     version: int
@@ -68,8 +68,8 @@ class HeldRequest(NamedTuple):
 class LoginSession:
     """The session of one connection: logs in again when a request comes late in the session.
 
-    An idle connection does nothing; an expired session is renewed by a login, which brokers still
-    allow. Requests are held during a login, because the broker would treat them as errors.
+    An idle connection does nothing: brokers accept a login even after the session has expired.
+    Requests are held during a login, because the broker would treat them as errors.
     """
 
     def __init__(

@@ -31,10 +31,10 @@ _suppliers: Final[list[Supplier]] = []
 def supply_tokens(supplier: Supplier | None) -> None:
     """Let `supplier` provide the tokens of all clients that this process creates from now on.
 
-    It returns a JWT as text, or a `Token`. It is called in a thread when a client logs in and most
-    of the last token's lifetime is over, and may block. None: use
-    `sasl.oauthbearer.token.endpoint.url` again. The settings (OTTLA_CONFIG) name the mechanism,
-    OAUTHBEARER; no other setting is needed.
+    It returns a JWT as text, or a `Token`. It is called in a thread, and may block; the calls
+    are made when a client logs in and most of the last token's lifetime is over. With None,
+    tokens come from `sasl.oauthbearer.token.endpoint.url` again. The settings (OTTLA_CONFIG)
+    need only the mechanism, OAUTHBEARER.
     """
     _suppliers[:] = [] if supplier is None else [supplier]
 
@@ -101,7 +101,7 @@ def _jaas_options(config: Mapping[str, str]) -> Mapping[str, str]:
     return jaas.options
 
 
-# The path of a file of settings, or the settings; None: the file named by OTTLA_CONFIG.
+# The path of a file of settings, or the settings. None means the file named by OTTLA_CONFIG.
 ClientConfig = str | Mapping[str, str] | None
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")
 _log = logging.getLogger(__name__)
@@ -148,10 +148,7 @@ def _of_file(path: str) -> ClientSecurity:
 
 
 def refusal_named(error: OttlaError, security: ClientSecurity) -> OttlaError:
-    """Return the error.
-
-    If access was refused, with the client's identity and the settings' file.
-    """
+    """Return the error; if access was refused, add the client's identity and settings file."""
     if not isinstance(error, BrokerRefused):
         return error
     code = ErrorCode(error.code)
@@ -160,7 +157,7 @@ def refusal_named(error: OttlaError, security: ClientSecurity) -> OttlaError:
 
 
 def default_security() -> ClientSecurity:
-    """Return the security of the file named by OTTLA_CONFIG; none without it.
+    """Return the security of the file that OTTLA_CONFIG names; no TLS or login without a file.
 
     Raises ClientError.
     """
@@ -212,7 +209,7 @@ def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
 
 
 def security_of(config: Mapping[str, str]) -> ClientSecurity:
-    """Return the security of Kafka's settings; only those of TLS and logins have an effect here.
+    """Return the TLS and login that Kafka client settings describe; ignore other settings.
 
     Raises ClientError for a name that no Kafka client has, and if TLS or a login is set without
     security.protocol.
@@ -252,7 +249,7 @@ def _tls(config: Mapping[str, str]) -> Callable[[], ssl.SSLContext]:
 
 
 def _bearer_identity(config: Mapping[str, str]) -> SaslIdentity:
-    # As above: few clients need it.
+    # Slow to import, and few clients need it.
     from ottla.client.connection.security import source_of  # noqa: PLC0415
 
     return SaslIdentity(bearer.MECHANISM, "", "", source_of(config).token)

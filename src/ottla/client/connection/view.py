@@ -23,7 +23,7 @@ class Address(NamedTuple):
 
 
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> tuple[Address, ...]:
-    """Return the addresses in their order. Raises ClientError if one is invalid."""
+    """Return the addresses in the given order. Raises ClientError if one is invalid."""
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
     addresses = tuple(_parse_one(part.strip()) for part in parts if part.strip())
     if not addresses:
@@ -94,7 +94,7 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """A snapshot of the cluster's metadata. `topics` holds those that were asked for."""
+    """A snapshot of the cluster's metadata. `topics` has only the topics that were requested."""
 
     cluster_id: str | None = None
     controller_id: int = NO_LEADER
@@ -110,7 +110,7 @@ class ClusterView:
         return view.partitions[partition].leader
 
     def leader_epoch(self, topic: str, partition: int) -> int:
-        """The leader epoch; -1 where unknown."""
+        """Return the leader epoch; -1 if unknown."""
         view = self.topics.get(topic)
         if view is None or partition >= len(view.partitions):
             return -1

@@ -1,4 +1,5 @@
 """The consumer: positions, prefetching, delivering records, and membership in a classic group.
 
-Begin with `consumer`, then `fetcher` and `session`. Assignors are in `ottla.client.assignors`.
+Begin with `consumer`, then `fetcher` and `subscription`. Assignors are in
+`ottla.client.assignors`.
 """

@@ -56,13 +56,14 @@ class Consumer(OtherNames):
     their partitions; or it reads the partitions given to `assign`. Then use `async for record in
     consumer`, `poll` for many records at once, or `fetch_batches` for bytes.
 
-    A record counts as processed when the next one (or the next `poll`) is requested; automatic
-    commits, and commits during rebalances, never go beyond that. An explicit `commit` includes the
-    records returned last. Not for several loops or threads: see `ottla.client.sync`.
+    A record is considered processed when the next one (or the next `poll`) is requested.
+    Automatic commits, and commits during rebalances, include only processed records. An
+    explicit `commit` includes the records returned last. Not for several loops or threads: see
+    `ottla.client.sync`.
 
     `on_assigned`, `on_revoked` and `on_lost` are called with the set of partitions concerned,
-    inside the call during which the rebalance happens; `on_lost` (default: `on_revoked`) means that
-    other members may read them already.
+    inside the call during which the rebalance happens. `on_lost` (default: `on_revoked`) means
+    that other members may already read these partitions.
     """
 
     @checks
@@ -100,7 +101,7 @@ class Consumer(OtherNames):
         # The batch whose records `async for` is returning.
         self._fetched: Fetched | None = None
         self._records: Iterator[Record] = _NOTHING
-        # The same, deserialized.
+        # The records of that batch, deserialized if the consumer has deserializers.
         self._batch: Iterator[Record | ConsumedRecord] = _NOTHING
         self._state = PartitionState("", -1)
         # Set if `async for` must leave its batch: seek, pause, rebalance, a due commit.
@@ -194,7 +195,7 @@ class Consumer(OtherNames):
 
     @checks_awaited
     async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
-        """The topic's partitions and leaders. Raises UnknownTopic."""
+        """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions
 
@@ -284,12 +285,12 @@ class Consumer(OtherNames):
 
     @checks_awaited
     async def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """The first offsets that can be read."""
+        """Return the first offset that can be read, per partition."""
         return await self._offsets(partitions, EARLIEST)
 
     @checks_awaited
     async def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
-        """The offsets after the last records that can be read."""
+        """Return the offset after the last record that can be read, per partition."""
         return await self._offsets(partitions, LATEST)
 
     @checks_awaited
@@ -298,7 +299,7 @@ class Consumer(OtherNames):
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Return per partition the first record at or after a time in ms.
 
-        Offset -1 if there is none.
+        The offset is -1 if there is no such record.
         """
         return await list_offsets(self._connections, times_ms, self._isolation_level)
 
@@ -313,8 +314,8 @@ class Consumer(OtherNames):
     async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
         """Return available records, or wait up to `timeout` seconds for some; may be empty.
 
-        Returns at most `max_records` (default: option `max_poll_records`). Records returned by
-        earlier calls count as processed from now on.
+        Returns at most `max_records` (default: option `max_poll_records`). The records of earlier
+        calls are considered processed from now on.
         """
         seconds("timeout", timeout)
         most = self._options["max_poll_records"] if max_records is None else max_records
@@ -374,7 +375,7 @@ class Consumer(OtherNames):
             await self._advance()
 
     async def _advance(self) -> None:
-        """Continue with the next batch; the previous one counts as processed."""
+        """Continue with the next batch; the records of the previous one are processed."""
         self._put_back()
         while not await self._settle(_now_s() + 3600):
             pass
@@ -393,9 +394,9 @@ class Consumer(OtherNames):
         self._state.position = records[0].offset
 
     def _put_back(self) -> None:
-        """Put back the records that `__anext__` has decoded and not returned.
+        """Put back the records that were decoded but not returned yet.
 
-        Earlier ones are processed.
+        All records returned before are processed.
         """
         self._is_interrupted = False
         fetched, self._fetched = self._fetched, None
@@ -410,7 +411,7 @@ class Consumer(OtherNames):
 
     @checks_awaited
     async def poll_batches(self, timeout: float = 1.0) -> list[RawBatches]:
-        """Return answers as whole undecoded batches: available ones, or within `timeout` seconds.
+        """Return fetched batches undecoded; wait up to `timeout` seconds if there are none.
 
         The first batch may begin before the position; aborted transactions and control batches are
         included.
@@ -439,9 +440,9 @@ class Consumer(OtherNames):
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None
     ) -> None:
-        """Commit positions after the last returned records, or the given offsets.
+        """Commit the positions after the last returned records, or the given offsets.
 
-        An offset is that of the next record to read. Raises CommitFailed if the partitions are no
+        A committed offset is the next offset to read. Raises CommitFailed if the partitions are no
         longer this member's, ClientError for a negative offset.
         """
         group = self._need_group()
@@ -491,7 +492,10 @@ class Consumer(OtherNames):
     # -- internals
 
     async def _settle(self, deadline_s: float) -> bool:
-        """Raise errors, commit, rebalance; False if a rebalance lasts beyond the deadline."""
+        """Raise pending errors, commit if due, and rebalance.
+
+        Returns False if the rebalance lasts beyond the deadline.
+        """
         self._check_open()
         self._connections.check_loop()
         self._raise_failure()

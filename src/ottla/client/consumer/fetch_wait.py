@@ -10,7 +10,7 @@ from ottla.client.consumer.partition_state import PartitionState
 
 
 class Waiting:
-    """Tasks, one timer and one metadata refresh at a time; each then calls `pump`."""
+    """Runs tasks, one timer and one metadata refresh at a time; calls `pump` when they end."""
 
     def __init__(self, cluster: Cluster, backoff: Backoff, pump: Callable[[], None]) -> None:
         self._cluster = cluster

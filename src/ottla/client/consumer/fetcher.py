@@ -84,7 +84,7 @@ class Chunk:
 
 _LANES = ("fetch", "fetch-2")
 
-# An answer that begins with damage is requested this often: bits may flip on the way.
+# How often a damaged batch is fetched before it is an error: bits may flip on the way.
 _DAMAGED_ANSWERS_MAX = 3
 
 # Temporary errors: a later attempt may succeed, perhaps at another leader.
@@ -122,7 +122,10 @@ class Fetched:
 
 
 class Fetcher:
-    """Runs on the consumer's loop. `ready` holds the answers not consumed yet."""
+    """Fetches batches in the background, on the consumer's loop.
+
+    `ready` holds the answers that are not consumed yet.
+    """
 
     def __init__(
         self, cluster: Cluster, options: FetchOptions, on_ready: Callable[[], None]
@@ -148,9 +151,9 @@ class Fetcher:
     # -- partitions
 
     def replace(self, wanted: Iterable[TopicPartition]) -> None:
-        """Read exactly `wanted`; remaining partitions keep their positions and buffered answers.
+        """Read exactly the partitions `wanted`; those read already keep position and buffer.
 
-        New ones wait for a position: `seek` or `forget_position` on their state.
+        New partitions wait for a position: call `seek` or `forget_position` on their state.
         """
         wanted = set(wanted)
         for partition in [known for known in self.states if known not in wanted]:
@@ -323,7 +326,7 @@ class Fetcher:
         aborted = (data.aborted_transactions or ()) if committed_only else None
         chunk = Chunk(found.batches, aborted, check_crc=self._options.check_crcs)
         state.fetch_offset = found.next_offset
-        # Leader epochs only rise; a lower one, which has no checksum either, is ignored.
+        # A leader epoch has no checksum. Epochs only rise, so a lower one is damaged and ignored.
         is_lower = found.leader_epoch < state.read_epoch
         state.read_epoch = -1 if is_lower else found.leader_epoch
         state.damaged_answers = 0

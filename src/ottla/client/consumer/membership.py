@@ -1,7 +1,7 @@
 """One member of a classic group: joins, keeps its place by heartbeats, leaves (KIP-62, KIP-345).
 
-Joining happens only inside the consumer's own calls, so that records handed out before are
-known to be processed when partitions are given up. Heartbeats go on in between.
+Joining happens only inside the consumer's own calls, so that records returned before are known
+to be processed when partitions are revoked. Heartbeats are also sent between these calls.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ from ottla.wire.messages.classic_membership import (
 _logger = logging.getLogger(__name__)
 
 NO_GENERATION = -1
-# Consecutive refusals before a warning: some seconds, with growing pauses.
+# Consecutive refusals before a warning: this takes some seconds, as the pauses grow.
 _WARNED_AT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberOptions:
-    """A member's place in its group. Times in milliseconds."""
+    """The settings of a group member. Times in milliseconds."""
 
     instance_id: str | None
     session_timeout_ms: int
@@ -195,7 +195,10 @@ class Membership:
         return None
 
     async def _send_sync(self, joined: JoinGroupResponse) -> tuple[TopicPartition, ...] | None:
-        """Send one SyncGroup, with all assignments if this member leads; None: retry."""
+        """Send one SyncGroup, with all assignments if this member is the leader.
+
+        Returns None if it must be retried.
+        """
         self._assignor = next(
             one for one in self._options.assignors if one.name == joined.protocol_name
         )
@@ -252,8 +255,8 @@ class Membership:
         gone = self.owned - owned
         new = owned - self.owned
         if gone:
-            # Cooperative: these partitions must first be revoked for other members, which get them
-            # in one more generation (KIP-429).
+            # Cooperative: first revoke these partitions. Other members get them in the next
+            # generation (KIP-429).
             self.needs_join = True
             await self._rebalancing.revoke(gone)
         self.owned = owned
@@ -349,7 +352,7 @@ class Membership:
         self._rebalancing.wake()
 
     async def _look_for_changes(self) -> None:
-        """Rebalance when topics change (the leader), or match the pattern again (any member)."""
+        """Rejoin if the member's topics changed or, as leader, if their partition counts did."""
         cluster = self._coordinator.cluster
         if not cluster.is_stale:
             return
@@ -370,7 +373,7 @@ class Membership:
     # -- leaving
 
     async def leave(self) -> None:
-        """Leave the group, so that the others need not wait for the session to expire.
+        """Leave the group, so that other members need not wait for the session to expire.
 
         A static member does not leave: it may come back under its instance id.
         """

@@ -81,7 +81,7 @@ async def _ask_leaders(
     isolation_level: int,
     found: dict[TopicPartition, OffsetAndTimestamp],
 ) -> ClientError | None:
-    """Ask each leader once; put offsets into `found`, return an error worth a retry."""
+    """Ask each leader once; put offsets into `found`, and return an error that may be retried."""
     failure: ClientError | None = None
     by_leader: dict[int, list[TopicPartition]] = {}
     for partition in left:
@@ -126,9 +126,9 @@ def offsets_request(
 def epochs_request(
     wanted: Mapping[TopicPartition, tuple[int, int]],
 ) -> OffsetForLeaderEpochRequest:
-    """Return the request for the ends of leader epochs, for partitions of one leader (KIP-320).
+    """Return the request for the end offsets of leader epochs, for one leader (KIP-320).
 
-    `wanted` has the leader's current epoch and the epoch to look up.
+    `wanted` has per partition the current leader epoch and the epoch to look up.
     """
     topics: dict[str, OffsetForLeaderTopic] = {}
     for partition, (current, read) in wanted.items():

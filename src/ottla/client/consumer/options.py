@@ -34,8 +34,8 @@ class ConsumerOptions(TypedDict, total=False):
     that all its members offer. `key_deserializer`, `value_deserializer`: called with keys and
     values that are not None, of records returned one by one. `bootstrap_timeout_ms`: how long to
     wait for a first answer of any bootstrap address before BootstrapFailed is raised. `config`:
-    settings of Kafka's clients for TLS and logins, as a mapping or the path of a file; None: the
-    file that OTTLA_CONFIG names.
+    settings of Kafka's clients for TLS and logins, as a mapping or the path of a file; with None
+    the client reads the file that OTTLA_CONFIG names.
     """
 
     group_id: str | None

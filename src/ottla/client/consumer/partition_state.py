@@ -14,7 +14,7 @@ NO_OFFSET = -1
 class Records(Sequence[Record]):
     """Records of one partition in the order of their offsets, as `poll` returns them.
 
-    A sequence of them: `len(batch)`, `batch[0]`, `for record in batch`; `records` is the list.
+    It is a sequence: `len(batch)`, `batch[0]`, `for record in batch`. `records` is the list.
     """
 
     topic: str
@@ -71,7 +71,7 @@ def consumed(
 
 
 class ConsumerRecords(Sequence[ConsumedRecord]):
-    """The result of `poll`: records of one or more partitions, in their order in each.
+    """The result of `poll`: records of one or more partitions, in offset order per partition.
 
     `by_partition` has the same records as lists, with keys and values as bytes.
     """
@@ -157,7 +157,7 @@ class PartitionState:
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
         """Continue at `offset`, and discard the buffered records.
 
-        `leader_epoch`: that of the record before it, if known.
+        `leader_epoch` is the epoch of the record before `offset`, if known.
         """
         self.position = self.fetch_offset = offset
         self.buffered_bytes = 0

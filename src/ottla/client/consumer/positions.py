@@ -1,6 +1,7 @@
 """Determines positions before a partition can be read.
 
-Needed if only the kind of start is given, or a new leader may lack records that were read.
+Needed if the start is only EARLIEST, LATEST or a time, or if a new leader may lack records that
+were read.
 """
 
 import logging
@@ -48,14 +49,16 @@ class EpochEnd(NamedTuple):
         return self.end_offset < offset or self.leader_epoch != leader_epoch
 
     def parting(self, offset: int) -> int:
-        """Return the offset to go back to, below `offset`: from there on this log may differ."""
+        """Return the offset below `offset` from which this log may differ from the records read."""
         return max(min(self.end_offset, offset - 1), 0)
 
 
 async def ends_of_epochs(
     cluster: Cluster, leader: int, wanted: Mapping[TopicPartition, tuple[int, int]]
 ) -> dict[TopicPartition, EpochEnd]:
-    """Ask one leader; `wanted` has the leader's current epoch and the epoch to look up.
+    """Ask one leader where leader epochs end in its log.
+
+    `wanted` has per partition the current leader epoch and the epoch to look up.
 
     Partitions without an answer are left out. Raises ConnectionFailed, RequestTimedOut.
     """
@@ -84,10 +87,10 @@ class _EpochCheck(NamedTuple):
 
 
 class Positions:
-    """The unknown positions of a fetcher.
+    """Determines the unknown positions of a fetcher.
 
-    `reset_to` determines missing positions; None makes them an error. `on_known` is called when
-    positions became known, `on_failure` with permanent errors.
+    `reset_to` is the start of partitions without a position; None makes a missing position an
+    error. `on_known` is called once positions are known, `on_failure` with permanent errors.
     """
 
     def __init__(

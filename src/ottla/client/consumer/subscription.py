@@ -32,7 +32,7 @@ async def matching_topics(
 
 
 class WholeTopics:
-    """The subscription of a consumer without a group. `reset_to` is the start; None: raise.
+    """The subscription of a consumer without a group. `reset_to` None makes a missing start an error.
 
     New partitions, and new topics that match a pattern, are read after the next metadata refresh.
     """
@@ -57,7 +57,7 @@ class WholeTopics:
         self._due_s = float("-inf")
 
     def claim(self, partition: TopicPartition) -> bool:
-        """Start reading a partition of a subscribed topic now: its position is being set."""
+        """Start reading a partition whose position is being set; False if it is not subscribed."""
         if partition.topic not in self.topics:
             return False
         self._fetcher.replace({*self._fetcher.states, partition})
@@ -88,7 +88,7 @@ _logger = logging.getLogger(__name__)
 
 
 class GroupSession:
-    """Membership and commits of one consumer. Without a subscription, only commits."""
+    """Group membership and commits of one consumer. Without a subscription, it only commits."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class GroupSession:
         self._wake()
 
     async def start_from_committed(self, partitions: set[TopicPartition]) -> None:
-        """Set partitions to their committed offsets, or as auto_offset_reset says."""
+        """Set partitions to their committed offsets, or else as auto_offset_reset says."""
         committed = await self.coordinator.committed(partitions) if partitions else {}
         for partition in partitions:
             state = self._fetcher.states.get(partition)

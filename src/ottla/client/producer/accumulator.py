@@ -16,7 +16,7 @@ from ottla.client.producer.queues import Batch, Headers, PartitionQueue
 # An open batch reserves memory in steps of this size: large batches cost nothing if many partitions
 # have few records each.
 _RESERVED_STEP_BYTES = 16 << 10
-# More than a batch's header, and what a record has beside its key, its value and its headers.
+# Upper bounds: the header of a batch, and the bytes of a record besides key, value and headers.
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 32
 
@@ -60,10 +60,10 @@ class Accumulator:
         timestamp_ms: int,
         headers: Headers | None,
     ) -> Batch | None:
-        """Put a record into the queue's open batch and return the batch, or None.
+        """Put a record into the queue's open batch; return the batch, or None if it was not added.
 
-        None means, with `has_news`, that the batch was full and is now closed, so that the record
-        may be put again; without `has_news`, that memory is full. A batch that this record fills is
+        None and `has_news` mean that the batch was full and is closed now, so the caller may try
+        again. None without `has_news` means that memory is full. A batch that this record fills is
         closed, too. Raises OttlaError INVALID_TIMESTAMP.
         """
         size = _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
@@ -87,7 +87,7 @@ class Accumulator:
                 self.close(queue)
             raise
         if not is_in:
-            # The caller routes the record again, because a partition's turn ends with its batch.
+            # The caller routes the record again: the next batch may go to another partition.
             self.close(queue)
             return None
         if batch.builder.size_estimate >= self.batch_bytes:
@@ -166,7 +166,7 @@ class Accumulator:
         self.has_news = True
 
     def add_closed(self, queue: PartitionQueue, batch: Batch) -> None:
-        """Take a finished batch made elsewhere; an earlier open one is closed first."""
+        """Add a finished batch to a queue; the queue's open batch is closed first."""
         with self.lock:
             if queue.open is not None:
                 self.close(queue)
@@ -204,7 +204,7 @@ class Accumulator:
                 self.used_bytes -= batch.reserved
 
     def replace(self, batch: Batch, parts: Sequence[Batch]) -> None:
-        """Let `parts` take over the memory of `batch`, which settles when all parts have."""
+        """Replace a batch by `parts`, which get its memory. It settles when all parts have."""
         with self.lock:
             del self.unfinished[batch]
             self.used_bytes -= batch.reserved

@@ -70,7 +70,7 @@ def restamp(batch: Batch) -> None:
 def split(batch: Batch) -> tuple[Batch, Batch]:
     """Split an encoded batch into two halves, which are not encoded yet.
 
-    They share its serial, and divide its range of sequences.
+    Both halves keep the batch's serial, and divide its range of sequences.
     """
     assert batch.head is not None
     assert batch.record_count > 1

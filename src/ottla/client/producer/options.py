@@ -22,13 +22,14 @@ class ProducerOptions(TypedDict, total=False):
 
     Times in milliseconds, sizes in bytes. `compression` is short for `compression_type`.
     `enable_idempotence` None means: on if `acks` is "all" and at most 5 requests are in flight.
-    `key_serializer`, `value_serializer`: called with values that are not bytes, str or None
-    already. `transactional_id`: records are sent within transactions only.
+    `key_serializer`, `value_serializer`: called with keys or values that are not bytes, str or
+    None. `transactional_id`: records are sent within transactions only.
     `transaction_timeout_ms`: the coordinator aborts a transaction that is open for longer, and
     fences its producer. `transaction_version_max`: 1 means behaviour as before KIP-890, even if the
     cluster supports more. `bootstrap_timeout_ms`: how long to wait for a first answer of any
     bootstrap address before BootstrapFailed is raised. `config`: settings of Kafka's clients for
-    TLS and logins, as a mapping or the path of a file; None: the file that OTTLA_CONFIG names.
+    TLS and logins, as a mapping or the path of a file; with None the client reads the file that
+    OTTLA_CONFIG names.
     """
 
     acks: Acks

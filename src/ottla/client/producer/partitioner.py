@@ -27,7 +27,7 @@ class RoundRobin:
 
 
 class Uniform:
-    """Sends records with keys by murmur2; the others to a random partition each."""
+    """Sends records with keys by murmur2, and each record without a key to a random partition."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance

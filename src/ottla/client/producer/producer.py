@@ -117,7 +117,7 @@ class Producer(Transactional, OtherNames):
 
     @checks_awaited
     async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
-        """The topic's partitions and leaders. Raises UnknownTopic."""
+        """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions
 
@@ -284,8 +284,8 @@ class Producer(Transactional, OtherNames):
     async def close(self, timeout: float | None = None) -> None:
         """Flush for at most `timeout` seconds, then end.
 
-        By default every record gets its full time. An open transaction is aborted. Raises the same
-        errors as `flush`; undelivered records fail.
+        By default every record gets its full delivery timeout. An open transaction is aborted.
+        Raises the same errors as `flush`; undelivered records fail.
         """
         if self._closed:
             return
@@ -350,8 +350,8 @@ class Producer(Transactional, OtherNames):
     async def _room(self) -> None:
         """Wait until some memory is free again."""
         if not self._accumulator.unfinished:
-            # All batches were delivered since the caller, perhaps another thread, found no room: no
-            # later delivery would wake it.
+            # All batches were delivered after the caller, perhaps another thread, found no room. So
+            # no later delivery would wake it.
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting_for_room.append(future)
@@ -395,7 +395,7 @@ def explained(
     timestamp_ms: object,
     headers: object,
 ) -> Exception:
-    """Return the error for wrong arguments of `send`; if they are valid, `error`.
+    """Return an error that names the wrong argument of `send`; if all are valid, `error`.
 
     Checked only after a failure, so that valid arguments cost nothing.
     """

@@ -118,10 +118,10 @@ class PartitionQueue:
     def must_wait(self) -> bool:
         """Whether sending another numbered batch could reorder or duplicate an unanswered one.
 
-        A broker without state of the producer accepts any sequence (KIP-360): so the first batch is
-        sent alone until it is answered, or the second might be written before it. Later a sixth
-        batch would make the broker forget an unanswered one: a retry of that batch would look like
-        a gap in the sequences, and would be written twice.
+        A broker without state of the producer accepts any sequence (KIP-360). So the first batch is
+        sent alone until it is answered, or the second might be written before it. Later, a sixth
+        batch would make the broker forget an unanswered one. A retry of that batch would look like
+        a gap in the sequences, and in the end be written twice.
         """
         window = self.window
         if window and not self.is_known:

@@ -35,7 +35,7 @@ from ottla.wire.messages.produce import (
 
 _log = logging.getLogger(__name__)
 
-# A batch retried for longer than this causes a warning, one for all in an interval.
+# Retries that last longer cause a warning: one for all batches per interval.
 _PATIENCE_MS = 2_000
 _REMINDER_MS = 10_000
 _PURPOSE = "produce"
@@ -293,7 +293,7 @@ class Sender:
     def _retry_or_fail(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, why: str
     ) -> None:
-        # No earlier batch is undecided: neither in flight nor waiting for a retry.
+        # True if no earlier batch of the partition is in flight or waiting for a retry.
         was_first = queue.in_flight[0] is batch and (
             not queue.closed or queue.closed[0].order > batch.order
         )
@@ -304,7 +304,7 @@ class Sender:
         if expired and code is ErrorCode.REQUEST_TIMED_OUT and batch.last_failure is not None:
             # The last attempt had no time left; the previous error is more informative.
             code, why = batch.last_failure
-        # Batches outside of a transaction that can be committed need not be delivered.
+        # If the transaction can no longer be committed, its batches need not be delivered.
         is_void = self._transactions is not None and self._transactions.is_failed
         if expired or is_void or not (code.retriable or sequence_lost):
             self._give_up(batch, code, why)
@@ -321,7 +321,7 @@ class Sender:
             # Already numbered with an abandoned epoch.
             batch.base_sequence = -1
         elif sequence_lost and was_first:
-            # So the broker has lost the producer's state (KIP-360).
+            # The first batch is refused, so the broker has lost the producer's state (KIP-360).
             self._start_term(queue)
         delay_s = self._options.backoff.delay_s(batch.attempts - 1, self._cluster.chance)
         if code is ErrorCode.CONCURRENT_TRANSACTIONS:
@@ -348,8 +348,8 @@ class Sender:
         )
 
     def _give_up(self, batch: Batch, code: ErrorCode, why: str) -> None:
-        # Its sequence may now be missing at the broker. Only the broker knows: the next batch keeps
-        # its number, and if it is refused for that, a new epoch begins.
+        # Its sequence may be missing at the broker now. Only the broker knows that: the next batch
+        # keeps its sequence, and if the broker refuses it, a new epoch begins.
         self._accumulator.release(batch)
         remedy = remedy_for(code, [Needs("write", "topic", batch.topic)])
         error = DeliveryFailed(
@@ -380,7 +380,7 @@ class Sender:
     def _start_term(self, queue: PartitionQueue) -> None:
         """Renumber the partition's waiting batches with the next producer epoch.
 
-        Batches in flight keep theirs; those that fail are renumbered, too.
+        Batches in flight keep their numbers until they fail.
         """
         assert self._producer_ids is not None
         if queue.epoch == _PRODUCER_EPOCH_MAX:
@@ -506,7 +506,7 @@ class Sender:
 
 
 def _put_back(queue: PartitionQueue, batch: Batch) -> None:
-    """Put a batch back into its place: before all that were closed later."""
+    """Put a batch back into the queue, before all batches that were closed later."""
     later = []
     while queue.closed and queue.closed[0].order < batch.order:
         later.append(queue.closed.popleft())

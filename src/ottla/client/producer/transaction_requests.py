@@ -75,7 +75,7 @@ class TransactionRequests:
         self._cluster = cluster
         self._id = transactional_id
         self._timeout_ms = timeout_ms
-        # Of `transaction.version`.
+        # The highest `transaction.version` to use.
         self._version_max = version_max
         self._coordinator = Coordinator(cluster, transactional_id, TRANSACTIONAL_ID)
         self._groups: dict[str, Coordinator] = {}
@@ -83,7 +83,10 @@ class TransactionRequests:
         self.is_v2 = False
 
     async def take_epoch(self, last: Identity, doing: str) -> Identity:
-        """Fence the previous producer with this id; with `last`, only if that was this producer."""
+        """Request a new epoch, which fences the previous producer with this transactional id.
+
+        If `last` names a producer id, the coordinator refuses unless it is the current producer.
+        """
         request = InitProducerIdRequest(
             transactional_id=self._id,
             transaction_timeout_ms=self._timeout_ms,
@@ -97,7 +100,7 @@ class TransactionRequests:
         return Identity(answer.producer_id, answer.producer_epoch)
 
     async def add_partitions(self, me: Identity, partitions: list[TopicPartition]) -> None:
-        """Add partitions to the transaction, if brokers do not do that."""
+        """Add partitions to the transaction, unless the brokers do that themselves."""
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self._id,
             v3_and_below_producer_id=me.producer_id,
@@ -229,7 +232,7 @@ def _worst(answer: Any) -> ErrorCode:
     for topic in getattr(answer, "topics", ()):
         numbers += [part.error_code for part in topic.partitions]
     codes = [code_of(number) for number in numbers if number]
-    # These were not tried, because another one failed.
+    # Entries that were not tried only repeat that another entry failed.
     codes = [code for code in codes if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or codes
     lasting = [code for code in codes if not code.retriable]
     return (lasting or codes or [ErrorCode.NONE])[0]

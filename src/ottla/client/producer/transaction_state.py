@@ -59,7 +59,7 @@ class Transactions:
 
     @property
     def is_failed(self) -> bool:
-        """Whether records not yet sent would only be discarded."""
+        """Whether records that are not sent yet would be discarded, because the transaction failed."""
         failed = self._failure is not None or self._fatal is not None
         return failed or self.phase is Phase.ABORTING
 
@@ -69,7 +69,7 @@ class Transactions:
         return None if self._requests.is_v2 else _PRODUCE_V1
 
     def admits(self, queue: PartitionQueue, when_added: Callable[[], None]) -> bool:
-        """Whether a partition's batches may be sent; if not, add it and call `when_added`."""
+        """Whether a partition's batches may be sent; if not, add it, then call `when_added`."""
         if self._requests.is_v2:
             return True
         partition = TopicPartition(queue.topic, queue.index)

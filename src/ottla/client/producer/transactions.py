@@ -134,5 +134,5 @@ class Transactional:
         if self._transactions.phase is Phase.OPEN:
             with contextlib.suppress(OttlaError):
                 await self.abort_transaction()
-        # It belonged to an uncommitted transaction.
+        # These records belonged to the aborted transaction.
         self._failed.clear()

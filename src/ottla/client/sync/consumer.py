@@ -71,7 +71,7 @@ class Consumer(OtherNames):
 
     # Hot: once per record; see bench/client.py.
     def __iter__(self) -> Iterator[ConsumedRecord]:
-        """Iterate over records for ever. Each counts as processed when the next is requested."""
+        """Iterate over records for ever. A record is processed when the next one is requested."""
         consumer = self._twin
         while True:
             if not consumer._is_interrupted:

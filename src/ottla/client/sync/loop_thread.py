@@ -80,7 +80,7 @@ class LoopThread:
             raise
 
     def end(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do a last `call`, then `stop`."""
+        """Run a last coroutine as `call` does, then `stop`."""
         try:
             self.call(work)
         finally:
@@ -105,7 +105,7 @@ def waits(
     method: Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate[Any, Parameters], Result]:
     """Call `method` of the twin, and wait for its result."""
-    name = method.__name__  # What the twin's own class has under it, which may override it.
+    name = method.__name__  # Looked up in the twin's class, which may override the method.
 
     @wraps(method)
     def call(self: Any, /, *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
@@ -119,7 +119,7 @@ def asks(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Result]:
     """Call `method` of the twin, which does not wait but must run on the twin's loop."""
-    name = method.__name__  # What the twin's own class has under it, which may override it.
+    name = method.__name__  # Looked up in the twin's class, which may override the method.
 
     @wraps(method)
     def call(self: Any, /, *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:

@@ -21,7 +21,7 @@ from ottla.record import builder
 
 
 def _is_add_atomic() -> bool:
-    """Whether adding a record to a builder is atomic among threads: compiled, with a GIL."""
+    """Whether adding a record is atomic among threads: the builder is compiled, and has a GIL."""
     has_gil = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
     return has_gil and _compiled.status().get(builder.__name__, False)
 
@@ -76,9 +76,9 @@ class Producer(OtherNames):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> Delivery:
-        """Accept one record; waits only while the producer's memory is full.
+        """Accept one record; wait only while the producer's memory is full.
 
-        As `ottla.client.Producer.send`. `result()` of the returned delivery waits for the outcome.
+        See `ottla.client.Producer.send`. `result()` of the returned delivery waits for the outcome.
         """
         try:
             queues = self._router.known.get(topic)
