@@ -356,8 +356,8 @@ class RangeClient:
 
         Close the iterator before other calls of this client, because it sends a fetch ahead. It
         ends once all offsets below `end` have been passed. Raises OffsetOutOfRange if `start` is
-        no longer, or not yet, in the log; RequestTimedOut if no data arrives for the time of retries
-        before `end`; and CorruptBatch at a batch whose header is damaged or misplaced,
+        no longer, or not yet, in the log; RequestTimedOut if no data arrives before `end` for the
+        time of retries; and CorruptBatch at a batch whose header is damaged or misplaced,
         after all earlier batches were yielded. Checksums are not computed.
         """
         position = start

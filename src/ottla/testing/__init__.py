@@ -1,4 +1,4 @@
-"""For tests of your own programs: a broker inside the process, a pytest plugin.
+"""Tools for tests of your own programs: a broker inside the process, a pytest plugin.
 
     import ottla.testing
 
@@ -6,7 +6,7 @@
         with ottla.testing.Broker() as broker:
             run_my_service(bootstrap=broker.bootstrap)
 
-Or a whole cluster in virtual time, for code on `ottla.client`'s asynchronous face:
+Or a whole cluster in virtual time, for code that uses `ottla.client` with asyncio:
 
     @ottla.testing.simulated(seed=7)
     async def test_my_service():
@@ -14,7 +14,7 @@ Or a whole cluster in virtual time, for code on `ottla.client`'s asynchronous fa
             await cluster.crash(1, power=True)
             await cluster.advance(days=8)
 
-With pytest the fixture `ottla_broker` gives the same, one broker for each test that asks for it.
+With pytest, the fixture `ottla_broker` starts a broker for each test that uses it.
 """
 
 from importlib import import_module
@@ -39,8 +39,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # pytest imports this package in every run of every project that has Ottla installed;
-    # only those who use it pay for importing it.
+    # pytest imports this package in every run of every project that has Ottla installed. So the
+    # package is light, and a name is imported on first use.
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(name)

@@ -1,11 +1,11 @@
-"""A broker inside the test process: any Kafka client can use it, and it is gone afterwards.
+"""A broker inside the test process, for any Kafka client; it ends with the test.
 
     with ottla.testing.Broker() as broker:
         producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
 
-It runs in a background thread on an event loop of its own. It installs no signal handlers, sets
-no global loop policy, takes a port that is free, and starts no child process but to compact a topic
-on a disk.
+It runs in a background thread with its own event loop. It installs no signal handlers, sets no
+global loop policy and takes a free port. It starts a child process only to compact a topic that
+is stored on a disk.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 Result = TypeVar("Result")
 
-# Settings for tests: no other member or broker will come, so nothing waits for one.
+# Settings for tests: no other member or broker will join, so there is no reason to wait for one.
 _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
@@ -42,12 +42,13 @@ _PATIENCE_S = 30
 
 
 class Broker:
-    """A broker in a background thread; a context manager, or `start()` and `stop()`.
+    """A broker in a background thread. Use it as a context manager, or call `start()` and `stop()`.
 
     `storage` is `"memory"`, `"temporary"` (files in a folder that is removed at the end), or a
     folder of yours, in which a later broker finds the data again. `settings` are Kafka's broker
-    settings by name. `port` 0 takes a free one. With `secure` clients log in over TLS by SCRAM, and
-    ACLs decide; `login` has the settings of an administrator, `admin`, for each client library.
+    settings by name. `port` 0 takes a free port. With `secure`, clients log in over TLS by
+    SCRAM, and brokers check ACLs; `login` has the settings of the administrator, `admin`, for each
+    client library.
     """
 
     def __init__(
@@ -70,17 +71,17 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port`, what clients call `bootstrap.servers`."""
+        """Return `host:port`, for the clients' setting `bootstrap.servers`."""
         return f"{self._host}:{self.port}"
 
     @property
     def port(self) -> int:
-        """The port clients connect to."""
+        """Return the port to which clients connect."""
         return self._require_running().port
 
     @property
     def login(self) -> ClientLogin:
-        """The administrator of a broker with `secure`: `login.for_librdkafka()` and others."""
+        """Return the administrator's login of a secure broker: see `login.for_librdkafka()` etc."""
         if self._login is None:
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,
@@ -102,7 +103,7 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Return once clients can connect. Raises OttlaError where the broker cannot start."""
+        """Start the broker; return once clients can connect. Raises OttlaError on a failure."""
         assert self._thread is None, "already started"
         self._broker = self._make()
         self._loop = _new_loop()
@@ -117,7 +118,7 @@ class Broker:
             raise
 
     def stop(self) -> None:
-        """Stop serving, close all connections, forget the data unless it is in your folder."""
+        """Stop the broker and close all connections. The data stays only in a folder of yours."""
         if self._thread is None:
             return
         try:
@@ -142,7 +143,7 @@ class Broker:
         filesystem: FileSystem = OsFileSystem()
         self._store: Store | None = None
         if self._storage == "memory":
-            # One folder that exists nowhere but in this filesystem.
+            # The folder exists only in this filesystem.
             folder, filesystem, self._store = Path("/ottla"), MemoryFileSystem(), MemoryStore()
         elif self._storage == "temporary":
             folder = self._folder = Path(tempfile.mkdtemp(prefix="ottla-"))
@@ -178,7 +179,7 @@ class Broker:
         return added
 
     async def _add_administrator(self, login: ClientLogin) -> None:
-        """Before the broker starts: a client may log in at once."""
+        """Store the administrator before the broker starts, so that clients can log in at once."""
         if self._store is not None:
             stored = await security_in(self._store)
             await stored.set_password(login.user, login.password, ITERATIONS_MIN)
@@ -210,9 +211,9 @@ class Broker:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """A new event loop, uvloop's where it is installed; the process's loop policy stays."""
+    """Return a new event loop, of uvloop if it is installed; the loop policy is not changed."""
     try:
-        import uvloop  # noqa: PLC0415  # Only here is it known to be missing or not.
+        import uvloop  # noqa: PLC0415  # Optional: the import shows whether it is installed.
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()

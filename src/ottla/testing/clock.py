@@ -2,7 +2,7 @@
 
 
 class ManualClock:
-    """Stands still until it is advanced."""
+    """A clock that stands still until a test advances it."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000, monotonic_ms: int = 0) -> None:
         self._now_ms = now_ms

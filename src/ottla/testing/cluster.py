@@ -1,12 +1,12 @@
-"""Several brokers in one event loop, sharing a store: for tests of clusters.
+"""Several brokers that share a store, in one event loop: for tests of clusters.
 
     async with Cluster(3) as cluster:
         await cluster.create_topic("flights", partitions=2, replicas=3)
         await cluster.kill(1)
         await cluster.until(lambda: cluster.leader("flights", 0) not in (None, 1))
 
-Everything is in memory. A broker that is killed loses its session and its connections, keeps its
-disk, and comes back with `restart`.
+Everything is in memory. A broker that is killed loses its session and its connections, but keeps
+its disk; `restart` starts it again.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ _SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "log.dirs": "/data",
     "listeners": "PLAINTEXT://127.0.0.1:0",
-    # A broker that is killed is dead at once. None is to be taken for dead, nor for slow, because
-    # the machine stood still for a moment.
+    # `kill` ends a broker's session at once. A pause of the machine must not make another broker
+    # expire or leave an ISR, so these times are long.
     "broker.session.timeout.ms": "60000",
     "replica.lag.time.max.ms": "120000",
 }
@@ -38,7 +38,7 @@ _POLL_S = 0.002
 
 
 class Cluster:
-    """Brokers 1 to `count`. `settings` hold for all of them; `racks` are by broker id."""
+    """Brokers 1 to `count`, all with the same `settings`. `racks` has racks by broker id."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Cluster:
         clocks: Mapping[int, Clock] | None = None,
     ) -> None:
         self.tree = MemoryTree()
-        # Between the brokers and the store, whose clients are named by their broker ids.
+        # Faults between the brokers and the store. A client of the store is named by its broker id.
         self._faults = faults
         # Running brokers by id.
         self.brokers: dict[int, Broker] = {}
@@ -64,7 +64,7 @@ class Cluster:
         try:
             for broker_id in self._ids:
                 await self.restart(broker_id)
-            # Every broker knows all the others.
+            # Wait until every broker knows all others.
             await self.until(
                 lambda: all(len(b.image.brokers) == len(self._ids) for b in self.brokers.values())
             )
@@ -82,12 +82,12 @@ class Cluster:
         await self.stop()
 
     async def stop(self) -> None:
-        """Stop all brokers without moving leaderships: the cluster is not needed any more."""
+        """Stop all brokers without moving leaderships, because the cluster is no longer needed."""
         for broker_id in list(self.brokers):
             await self.kill(broker_id)
 
     async def restart(self, broker_id: int) -> Broker:
-        """Start a broker that does not run, on the disk it had."""
+        """Start a broker that was killed or shut down, on its old disk."""
         assert broker_id not in self.brokers
         settings = {**self._settings, "node.id": str(broker_id)}
         if broker_id in self._racks:
@@ -103,14 +103,14 @@ class Cluster:
         return broker
 
     async def kill(self, broker_id: int) -> None:
-        """End a broker as kill -9 does: nothing is flushed, no other broker is notified."""
+        """End a broker as kill -9 does: it flushes nothing and notifies no other broker."""
         broker = self.brokers.pop(broker_id)
         await broker.parts.cluster.membership.leave()
         await broker.stop(clean=False)
         await broker.storage.store.close()
 
     async def shut_down(self, broker_id: int) -> None:
-        """Controlled shutdown of a broker: its leaderships move first."""
+        """Make a controlled shutdown of a broker: its leaderships move to other brokers first."""
         broker = self.brokers.pop(broker_id)
         await broker.stop()
         await broker.storage.store.close()
@@ -136,27 +136,27 @@ class Cluster:
 
     @property
     def any(self) -> Broker:
-        """Any running broker."""
+        """Return any running broker."""
         return self.brokers[min(self.brokers)]
 
     @property
     def controller(self) -> Broker | None:
-        """The broker that is controller; None while there is none."""
+        """Return the broker that is controller; None if there is none at the moment."""
         found = [broker for broker in self.brokers.values() if broker.parts.controller.is_active]
         return max(found, key=lambda b: b.parts.controller.epoch or 0) if found else None
 
     def state(self, topic: str, index: int = 0) -> PartitionImage | None:
-        """A partition as all running brokers see it; None while they differ."""
+        """Return a partition's state if all running brokers agree on it, else None."""
         seen = [broker.image.partition(topic, index) for broker in self.brokers.values()]
         return seen[0] if all(image == seen[0] for image in seen) else None
 
     def leader(self, topic: str, index: int = 0) -> int | None:
-        """The leader on which all running brokers agree; None while there is none."""
+        """Return a partition's leader if all running brokers agree on it, else None."""
         state = self.state(topic, index)
         return None if state is None or state.leader == NO_LEADER else state.leader
 
     async def until(self, condition: Callable[[], bool], timeout_s: float = _PATIENCE_S) -> None:
-        """Return when `condition` holds. Raises TimeoutError: then something is broken."""
+        """Wait until `condition` is true. A TimeoutError means that something is broken."""
         async with asyncio.timeout(timeout_s):
             while not condition():  # noqa: ASYNC110  # Not every change has an event.
                 await asyncio.sleep(_POLL_S)

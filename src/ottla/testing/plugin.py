@@ -1,10 +1,10 @@
 """The pytest plugin: the fixture `ottla_broker` is a broker of its own for each test that uses it.
 
-`ottla` is the same fixture under its first name, which hides the package inside such a test.
+`ottla` is an older name of the same fixture; inside such a test it hides the package `ottla`.
 
-Imports nothing of the broker until a test uses it, so that having Ottla installed costs
-other test runs nothing. pytest rewrites the asserts of every module of a distribution that has a
-plugin, and compiles each of Ottla's hundreds for it; `_AsInstalled` spares them that.
+The plugin imports no part of the broker until a test uses it, so that other test runs do not
+become slower. pytest rewrites the asserts of every module of a distribution that has a plugin:
+it would compile Ottla's hundreds of modules again. `_AsInstalled` prevents that.
 """
 
 import sys
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _AsInstalled:
-    """A meta-path finder before pytest's: Ottla's modules are imported as they were installed."""
+    """A meta-path finder before pytest's, by which Ottla's modules are imported unchanged."""
 
     def find_spec(
         self,
@@ -33,7 +33,7 @@ class _AsInstalled:
         return PathFinder.find_spec(fullname, path) if fullname.startswith("ottla.") else None
 
 
-# After the guard, which passes over stale extensions.
+# Placed after the guard, which skips stale extensions.
 _guards = [i for i, f in enumerate(sys.meta_path) if isinstance(f, _compiled.ExtensionGuard)]
 sys.meta_path.insert(max(_guards, default=-1) + 1, _AsInstalled())
 
@@ -41,7 +41,7 @@ sys.meta_path.insert(max(_guards, default=-1) + 1, _AsInstalled())
 @pytest.fixture
 def ottla_broker() -> Iterator["Broker"]:
     """A running broker with its data in memory; `ottla_broker.bootstrap` is its address."""
-    import ottla.testing  # noqa: PLC0415  # Only tests that ask for a broker pay for it.
+    import ottla.testing  # noqa: PLC0415  # Slow, so imported only if a test uses a broker.
 
     with ottla.testing.Broker() as broker:
         yield broker
@@ -49,14 +49,14 @@ def ottla_broker() -> Iterator["Broker"]:
 
 @pytest.fixture
 def ottla(ottla_broker: "Broker") -> "Broker":
-    """The broker of `ottla_broker`."""
+    """Return the broker of `ottla_broker`."""
     return ottla_broker
 
 
 @pytest.fixture
 def ottla_secure_broker() -> Iterator["Broker"]:
-    """As `ottla_broker`, with TLS, logins and ACLs; `….login` has the settings of clients."""
-    import ottla.testing  # noqa: PLC0415  # Only tests that ask for a broker pay for it.
+    """A broker as `ottla_broker`, with TLS, logins and ACLs; `login` has the clients' settings."""
+    import ottla.testing  # noqa: PLC0415  # Slow, so imported only if a test uses a broker.
 
     with ottla.testing.Broker(secure=True) as broker:
         yield broker

@@ -32,7 +32,7 @@ async def matching_topics(
 
 
 class WholeTopics:
-    """The subscription of a consumer without a group. `reset_to` None makes a missing start an error.
+    """The subscription of a consumer without a group; with `reset_to` None it must seek.
 
     New partitions, and new topics that match a pattern, are read after the next metadata refresh.
     """

@@ -59,7 +59,7 @@ class Transactions:
 
     @property
     def is_failed(self) -> bool:
-        """Whether records that are not sent yet would be discarded, because the transaction failed."""
+        """Whether records that are not sent yet would be discarded by an abort."""
         failed = self._failure is not None or self._fatal is not None
         return failed or self.phase is Phase.ABORTING
 

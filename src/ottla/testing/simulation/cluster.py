@@ -10,8 +10,8 @@
                 await producer.send_and_wait("orders", b"two")
             await cluster.advance(days=8)
 
-Time is virtual: what waits a day waits no time. Programs run on `ottla.client`'s asynchronous
-face; what has sockets, threads or clocks of its own cannot live here.
+Time is virtual: a wait of a day takes no real time. Programs use `ottla.client` with asyncio.
+Code that opens sockets, starts threads or reads clocks itself cannot run in a simulation.
 """
 
 import asyncio
@@ -34,12 +34,12 @@ Parameters = ParamSpec("Parameters")
 _USER = "user"
 _PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.05
-# Longer times are not simulated in full: clocks leap, and only the last part is simulated.
+# Of a longer time, only this last part is simulated; before it all clocks jump forward.
 _LIVED_S = 900.0
 
 
 class SimulatedCluster:
-    """What a test does to its cluster. Brokers have ids from 1 on."""
+    """The simulated cluster that a test uses and disturbs. Broker ids begin with 1."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -47,16 +47,16 @@ class SimulatedCluster:
 
     @property
     def bootstrap(self) -> list[str]:
-        """What clients call `bootstrap.servers`."""
+        """Return the addresses for the clients' setting `bootstrap.servers`."""
         return self._world.bootstrap
 
     @property
     def clock(self) -> MachineClock:
-        """The clock of the code under test; producers take it by themselves."""
+        """Return the clock of the code under test; producers use it by default."""
         return self._clock
 
     def events(self) -> list[tuple[float, str, str]]:
-        """What happened so far: virtual seconds, where, what."""
+        """Return the events so far: (virtual seconds, place, description)."""
         return list(self._world.events)
 
     async def create_topic(
@@ -78,9 +78,9 @@ class SimulatedCluster:
     ) -> None:
         """Let time pass, for brokers and clients alike.
 
-        Up to a quarter of an hour is simulated in full. Of more, all clocks leap over the first
-        part, and the last quarter of an hour is simulated: retention, expiry and the like see all
-        of it.
+        Up to a quarter of an hour is simulated in full. Of a longer time, all clocks jump over the
+        first part, and the last quarter of an hour is simulated. Retention, expiry and similar
+        checks see the whole time.
         """
         whole_s = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
         leap_s = max(0.0, whole_s - _LIVED_S)
@@ -89,7 +89,7 @@ class SimulatedCluster:
         await asyncio.sleep(whole_s - leap_s)
 
     async def crash(self, broker: int, *, power: bool = False) -> None:
-        """End a broker at once: as kill -9, or with `power` by a power cut of its machine."""
+        """End a broker at once, as kill -9 does; with `power`, by a power cut of its machine."""
         machine = self._machine(broker)
         if power:
             machine.cut_power()
@@ -98,32 +98,35 @@ class SimulatedCluster:
         await asyncio.sleep(0)
 
     async def stop(self, broker: int) -> None:
-        """Stop a broker in order."""
+        """Stop a broker by a controlled shutdown."""
         await self._machine(broker).stop()
 
     async def start(self, broker: int) -> None:
-        """Start a broker that is down, and wait until it serves. Raises OttlaError."""
+        """Start a broker that is down, and wait until it is ready. Raises OttlaError."""
         machine = self._machine(broker)
         if not machine.is_running:
             machine.start()
         await self._until_ready(machine)
 
     def pause(self, broker: int) -> None:
-        """Stop a broker as SIGSTOP does."""
+        """Pause a broker's process, as SIGSTOP does."""
         self._machine(broker).pause()
 
     def resume(self, broker: int) -> None:
-        """Continue it, as SIGCONT does."""
+        """Continue a paused broker, as SIGCONT does."""
         self._machine(broker).resume()
 
     def partition(self, one: int | str, other: int | str, *, both_ways: bool = True) -> None:
-        """Let nothing pass from one to the other: ids of brokers, `"clients"`, `"store"`."""
+        """Cut the network between two hosts: broker ids, `"clients"` or `"store"`.
+
+        By default in both directions, else only from `one` to `other`.
+        """
         pairs = [(one, other), (other, one)] if both_ways else [(one, other)]
         for source, target in pairs:
             self._cut(source, target)
 
     def heal(self) -> None:
-        """End all network partitions and pauses. Brokers that are down stay down."""
+        """End all network partitions and pauses. It does not start brokers that are down."""
         while self._world.cuts:
             self._world.cuts.pop()()
         for machine in self._world.machines.values():
@@ -166,10 +169,10 @@ class SimulatedCluster:
 async def simulate(
     brokers: int = 1, settings: Mapping[str, str] | None = None
 ) -> AsyncIterator[SimulatedCluster]:
-    """A cluster on the running loop, which must be a virtual one: see `simulated`.
+    """Run a simulated cluster on the current loop, which must be virtual: see `simulated`.
 
-    `settings` are Kafka's broker settings by name. Raises OttlaError where it cannot start, and
-    AssertionError at the end where a broker met an unexpected error.
+    `settings` are Kafka's broker settings by name. Raises OttlaError if the cluster cannot
+    start, and AssertionError at the end if a broker met an unexpected error.
     """
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualLoop):
@@ -203,7 +206,7 @@ async def simulate(
 def simulated(
     seed: int | str = 0,
 ) -> Callable[[Callable[Parameters, Coroutine[Any, Any, None]]], Callable[Parameters, None]]:
-    """Make an asynchronous test an ordinary one that runs on a virtual loop."""
+    """Turn an asynchronous test into an ordinary one, which runs it on a virtual event loop."""
 
     def decorate(
         test: Callable[Parameters, Coroutine[Any, Any, None]],

@@ -1,4 +1,4 @@
-"""A simulated machine: clock, disk, process, and its way to the store.
+"""A simulated machine: its clock, disk, process, and connection to the store.
 
 Begin with `machine`.
 """

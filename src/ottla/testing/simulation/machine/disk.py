@@ -1,4 +1,4 @@
-"""A machine's disk: memory that loses what was not flushed when the power goes, and can fail."""
+"""A machine's disk in memory. A power cut loses unflushed data; operations can be made to fail."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", 
 
 
 class SimulatedDisk(MemoryFileSystem):
-    """Slow as a disk is: it is used outside the event loop.
+    """A simulated disk. Brokers treat it as slow, and use it outside the event loop.
 
     Faults stay until they are repaired, or the machine is switched off.
     """
@@ -23,26 +23,26 @@ class SimulatedDisk(MemoryFileSystem):
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         super().__init__(now_ms=now_ms)
-        # Operations that fail with EIO, on paths that contain the text.
+        # The operations that fail with EIO, each on paths that contain its text.
         self._failing: dict[str, str] = {}
 
     def fail(self, operation: str, where: str = "") -> None:
-        """Let every `operation` (`fsync`, `read`, …) fail on paths that contain `where`."""
+        """Make every `operation` (`fsync`, `read`, …) fail on paths that contain `where`."""
         self._failing[operation] = where
         self.fault = self._decide
 
     def repair(self) -> None:
-        """Fail no more, and have room again. What was lost stays lost."""
+        """End all failures, and remove the limit of space. Lost data stays lost."""
         self._failing.clear()
         self.fault = None
         self.reading = None
         self.capacity_bytes = None
 
     def trouble_reads(self, trouble: Reading) -> None:
-        """Let what brokers read of closed segments pass through `trouble`."""
+        """Pass the bytes that brokers read from closed segments through `trouble`."""
 
         def read(path: str, position: int, found: bytes) -> bytes:
-            # The simulation's own looks are not a broker's.
+            # Reads by the simulation itself are not changed.
             process = PROCESS.get()
             if process is None or not path.endswith(LOG_SUFFIX) or not self._is_closed(path):
                 return found
@@ -57,7 +57,7 @@ class SimulatedDisk(MemoryFileSystem):
         )
 
     def fill(self, free_bytes: int) -> None:
-        """Leave room for so many bytes."""
+        """Fill the disk until only `free_bytes` are free."""
         self.capacity_bytes = None
         self.capacity_bytes = self._used_bytes() + free_bytes
 

@@ -19,7 +19,7 @@ from ottla.testing.simulation.virtual.process import FAST_S, Process
 
 
 class SimulatedWorker:
-    """Implements `Worker`. One job at a time; the process's death loses those not done."""
+    """Implements `Worker`, one job at a time. Jobs not done are lost if the process is killed."""
 
     def __init__(self, loop: VirtualLoop, process: Process) -> None:
         self._loop = loop
@@ -52,12 +52,12 @@ _log = logging.getLogger(__name__)
 
 PORT = 9092
 _FOLDER = "/ottla"
-# A supervisor starts the broker again after so long.
+# The pause before a broker that failed to start is started again, as by a supervisor.
 _AGAIN_S = 1.0
 
 
 class _SimulatedBroker(Broker):
-    """A broker that its world learns of before any of its parts acts."""
+    """A broker that reports to its machine once its parts exist, before any of them acts."""
 
     def __init__(self, machine: "Machine", *parts: Any, **named: Any) -> None:
         super().__init__(*parts, **named)
@@ -68,7 +68,7 @@ class _SimulatedBroker(Broker):
 
 
 class Machine:
-    """Broker `broker_id` and what it runs on. Invariant: at most one of its processes lives."""
+    """A machine that runs broker `broker_id`. Invariant: at most one of its processes is alive."""
 
     def __init__(self, world: "World", broker_id: int, settings: Mapping[str, str]) -> None:
         self._world = world
@@ -86,10 +86,10 @@ class Machine:
         self.broker: Broker | None = None
         self._store: SimulatedStore | None = None
         self.is_ready = False
-        # How often it was started, and why the last start came to nothing.
+        # The number of starts, and the error of the last start.
         self.starts = 0
         self.start_failure: OttlaError | None = None
-        # From when to when its process stood still last, in seconds of the loop.
+        # When the last pause of its process began and ended, in the loop's seconds.
         self.last_pause = (-1.0, -1.0)
         self._paused_s = -1.0
 
@@ -103,19 +103,19 @@ class Machine:
 
     @property
     def is_paused(self) -> bool:
-        """Whether its process stands still."""
+        """Whether its process is paused."""
         return self.process is not None and self.process.is_paused
 
     def fail(self, what: str) -> None:
-        """Report a violation on this machine to the world."""
+        """Report a violated invariant on this machine to the world."""
         self._world.fail(what)
 
     def on_assembled(self, broker: Broker) -> None:
-        """Give the world a look at a broker whose parts are made and not started."""
+        """Pass a broker to the world before it starts; its parts exist by now."""
         self._world.on_assembled(self, broker)
 
     def start(self) -> None:
-        """Start the broker; `is_ready` once clients can come."""
+        """Start the broker; `is_ready` becomes true once clients can connect."""
         assert not self.is_running
         world = self._world
         world.network.switch_on(self.host)
@@ -159,23 +159,23 @@ class Machine:
             self.start()
 
     async def stop(self) -> None:
-        """Stop in order, as on SIGTERM."""
+        """Stop the broker by a controlled shutdown, as on SIGTERM."""
         if self.broker is not None and self.is_running:
             self.is_ready = False
             assert self.process is not None
             process = self.process
-            # The caller may give up waiting; the broker goes on stopping.
+            # If the caller stops waiting, the broker continues to stop.
             await asyncio.wait([process.spawn(self._world.loop, self.broker.stop())])
             if self.process is process:
                 self.kill()
 
     def kill(self) -> None:
-        """End the process at once; what it wrote stays in the page cache."""
+        """Kill the process; what it wrote remains in the page cache."""
         if self._end():
             self.disk.crash()
 
     def cut_power(self) -> None:
-        """End the machine at once; of what was not flushed, little or nothing stays."""
+        """Cut the machine's power; most or all of the unflushed data is lost."""
         self._world.network.switch_off(self.host)
         self._end()
         self.disk.crash(self._world.chance_of(f"power/{self.host}/{self.starts}"))
@@ -195,19 +195,19 @@ class Machine:
         return True
 
     def has_unflushed(self) -> bool:
-        """Whether a log holds what a power cut may take."""
+        """Whether a log has records that a power cut may lose."""
         return self.is_ready and any(
             partition.log.flush_state.recovery_point < partition.log_end_offset
             for partition in (self.broker.partitions if self.broker is not None else ())
         )
 
     def quicken(self) -> None:
-        """Let the disk be as fast as new."""
+        """Make the disk fast again."""
         if self.process is not None:
             self.process.blocking_s = FAST_S
 
     def pause(self) -> None:
-        """Let the process stand still, as SIGSTOP does."""
+        """Pause the process, as SIGSTOP does."""
         if self.is_running and self.process is not None:
             if not self.process.is_paused:
                 self._paused_s = self._world.loop.time()
@@ -215,7 +215,7 @@ class Machine:
             self._world.store_faults.pause(self.host)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue the paused process, as SIGCONT does."""
         if self.process is not None and self.process.is_paused:
             self.last_pause = (self._paused_s, self._world.loop.time())
             resume(self._world.loop, self.process)

@@ -1,4 +1,4 @@
-"""A broker's client of the store of its world: answers arrive in the broker's process."""
+"""A broker's client of the simulated store; it receives answers in the broker's process."""
 
 import asyncio
 import contextlib
@@ -13,9 +13,9 @@ from ottla.coordination.memory.memory import MemorySession, MemoryStore, MemoryT
 from ottla.testing.simulation.network.link import KERNEL
 from ottla.testing.simulation.virtual.process import Process
 
-# After so long the other brokers see a death, by a lock of the kernel's.
+# The delay until the store notices a process's death, as by a lock that the kernel releases.
 _DEATH_IS_SEEN_S = 0.001
-# How often, and how late at most, a dead process's request still comes to the store.
+# The chance that a dead process's request still arrives at the store, and its greatest delay.
 _STILL_ARRIVES = 0.5
 _ARRIVES_S = 0.002
 
@@ -23,25 +23,25 @@ T = TypeVar("T")
 
 
 class _Request(Generic[T]):
-    """A change on its way to the store."""
+    """A change that was sent to the store and may not have arrived yet."""
 
     def __init__(self, action: Callable[[], T]) -> None:
         self._action = action
         self.has_arrived = False
 
     def arrive(self) -> T:
-        """Carry it out, and send the result to its sender."""
+        """Make the change; return the result to the sender."""
         self.has_arrived = True
         return self._action()
 
     def arrive_late(self) -> None:
-        """Carry it out for a sender that is dead."""
+        """Make the change for a sender that has died; ignore the result."""
         with contextlib.suppress(StoreError):
             self.arrive()
 
 
 class SimulatedSession(MemorySession):
-    """A session whose lease runs in the store; its end is reported in its holder's process."""
+    """A session whose lease is kept by the store; its owner's process is notified of the end."""
 
     process: Process
 
@@ -53,7 +53,7 @@ class SimulatedSession(MemorySession):
 
 
 class SimulatedStore(MemoryStore):
-    """One process's client of the world's tree."""
+    """The client of one process for the world's store."""
 
     def __init__(
         self, tree: MemoryTree, process: Process, faults: StoreFaults, clock: Clock
@@ -84,9 +84,9 @@ class SimulatedStore(MemoryStore):
             self._requests.pop(request, None)
 
     def _on_death(self) -> None:
-        """What was on its way to the store may still come there, before or after the session's end.
+        """Handle the death of the process: requests on their way may still arrive at the store.
 
-        No client is notified.
+        They may arrive before or after the session ends. No client is notified.
         """
         chance = self._process.chance
         for request in self._requests:
@@ -98,7 +98,7 @@ class SimulatedStore(MemoryStore):
         self.abandon()
 
     def end_session_soon(self) -> None:
-        """The store sees at once that the process has died (a lock of the kernel's)."""
+        """Let the store end the session soon, as if a kernel lock showed that the process died."""
         if self._session is not None:
             loop = asyncio.get_running_loop()
             loop.call_later(_DEATH_IS_SEEN_S, self._session.expire, context=KERNEL)

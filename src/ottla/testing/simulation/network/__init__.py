@@ -1,4 +1,4 @@
-"""The network of a simulated world: hosts, links that delay and cut, transports over them.
+"""The network of a simulated world: hosts, links that delay or block packets, and transports.
 
 Begin with `network`.
 """

@@ -1,8 +1,8 @@
-"""One direction between two hosts: how long bytes take, whether they arrive, and what waits.
+"""One direction between two hosts: its delay, its cuts, and the bytes that wait to be sent.
 
-As with TCP, what a cut swallows is sent again: it arrives, in its order, some time after the cut
-has ended, unless its connection was given up meanwhile. Bytes written wait in an `Outbox` until the
-receiver's window has room, and then travel, in packets.
+As with TCP, packets lost by a cut are sent again: they arrive in order, some time after the cut
+has ended, unless the connection was closed meanwhile. Written bytes wait in an `Outbox` until the
+receiver's window has room, and are then sent in packets.
 """
 
 from collections import deque
@@ -15,14 +15,14 @@ from ottla.testing.simulation.virtual.loop import VirtualLoop
 
 Arrival = Callable[[], None]
 
-# What happens between hosts happens in no process.
+# The context of events between hosts, which belong to no process.
 KERNEL = Context()
-# After a cut it takes so long at most until the sender tries again.
+# The longest delay between the end of a cut and the next attempt to send.
 _RESEND_S = 0.4
 
 
 class Link:
-    """Carries arrivals from one host to another. Times in seconds."""
+    """Delivers packets from one host to another, by calls of `arrival`. Times in seconds."""
 
     def __init__(self, loop: VirtualLoop, source: str, target: str, chance: Random) -> None:
         self._loop = loop
@@ -30,11 +30,11 @@ class Link:
         self.target = target
         self._chance = chance
         self.latency_s = 0.0001 + 0.0004 * chance.random()
-        # The mean of what comes on top, differently each time.
+        # The mean of a random delay that is added to each packet's latency.
         self.jitter_s = 0.0001
         self.bytes_per_s = 100e6
         self._slowness = 1
-        # How many reasons there are for nothing to pass.
+        # The number of cuts that are not healed yet; packets pass only if it is 0.
         self._cuts = 0
         self._free_at_s = 0.0
         self._held: list[Arrival] = []
@@ -44,7 +44,7 @@ class Link:
         return self._cuts == 0
 
     def carry(self, size: int, arrival: Arrival) -> None:
-        """Call `arrival` when `size` bytes have come over, which may be after a cut."""
+        """Call `arrival` once `size` bytes have arrived; if the link is cut, after the cut."""
         loop = self._loop
         self._free_at_s = max(self._free_at_s, loop.time()) + size / self.bytes_per_s
         jitter_s = self.jitter_s * self._chance.expovariate(1.0)
@@ -52,11 +52,11 @@ class Link:
         loop.call_at(at_s, self._arrive, arrival, context=KERNEL)
 
     def slow_down(self, factor: int) -> None:
-        """Take `factor` times as long from now on."""
+        """Make the latency `factor` times as long from now on."""
         self._slowness = factor
 
     def cut(self) -> None:
-        """Let nothing pass until `heal` has been called as often as this."""
+        """Block all packets until `heal` has been called once for each `cut`."""
         self._cuts += 1
 
     def heal(self) -> None:
@@ -85,7 +85,7 @@ _HEADER_BYTES = 60
 
 
 class Mark(Enum):
-    """What ends a stream: in order, or at once."""
+    """The end of a stream: FIN (in order), or RST (at once)."""
 
     FINISH = 1
     RESET = 2
@@ -95,7 +95,7 @@ Packet = bytes | Mark
 
 
 class Outbox:
-    """One direction of a connection, over `link`; `deliver` is called with what arrives."""
+    """One direction of a connection over `link`; calls `deliver` with each packet that arrives."""
 
     def __init__(self, link: Link, deliver: Callable[[Packet], None]) -> None:
         self.link = link
@@ -104,40 +104,40 @@ class Outbox:
         self.unsent_bytes = 0
         self._travelling_bytes = 0
         self._packets: deque[Packet] = deque()
-        # A connection that stands still in this direction, while others of its hosts do not.
+        # Whether this direction stands still, although the link does not.
         self.is_stalled = False
         self._overdue = 0
 
     @property
     def is_empty(self) -> bool:
-        """Whether all that was written is on its way."""
+        """Whether all written bytes have been sent."""
         return not self._unsent
 
     def put(self, data: bytes) -> None:
-        """Send as soon as there is room."""
+        """Send bytes as soon as the receiver's window has room."""
         self._unsent.append(data)
         self.unsent_bytes += len(data)
         self._send()
 
     def post(self, packet: Packet) -> None:
-        """Let a packet travel, whatever room there is."""
+        """Send a packet at once, even if the window is full."""
         self._packets.append(packet)
         size = _HEADER_BYTES if isinstance(packet, Mark) else _HEADER_BYTES + len(packet)
         self.link.carry(size, self._on_arrival)
 
     def forget(self) -> None:
-        """Send nothing of what waits."""
+        """Discard the bytes that are not sent yet."""
         self._unsent.clear()
         self.unsent_bytes = 0
 
     def on_read(self, size: int, *, goes_on: bool) -> None:
-        """The other end has read: there is room in its window, for an end that goes on."""
+        """Note that the receiver has read `size` bytes; if `goes_on`, send more."""
         self._travelling_bytes -= size
         if goes_on:
             self._send()
 
     def release(self) -> None:
-        """Let pass what stood still."""
+        """End a stall, and deliver the packets that arrived during it."""
         self.is_stalled = False
         overdue, self._overdue = self._overdue, 0
         for _ in range(overdue):
@@ -155,7 +155,7 @@ class Outbox:
             self.post(packet)
 
     def _on_arrival(self) -> None:
-        """The oldest packet on its way is at the other host."""
+        """Deliver the oldest packet on its way, or note that it is overdue."""
         if self.is_stalled:
             self._overdue += 1
         else:

@@ -1,4 +1,4 @@
-"""The network of a simulated world: hosts, what listens on them, and the links between them."""
+"""The network of a simulated world: hosts, their listeners, and the links between them."""
 
 import asyncio
 import errno
@@ -19,7 +19,7 @@ _HANDSHAKE_BYTES = 60
 
 
 class SimulatedAddress:
-    """A bound address; in the place of a bound socket."""
+    """A bound address, used in place of a bound socket."""
 
     def __init__(self, host: str, port: int) -> None:
         self.host = host
@@ -30,7 +30,7 @@ class SimulatedAddress:
 
 
 class Server:
-    """A listener on an address; in the place of `asyncio.Server`."""
+    """A listener on an address, used in place of `asyncio.Server`."""
 
     def __init__(self, network: "Network", address: SimulatedAddress, factory: Factory) -> None:
         self._network = network
@@ -46,7 +46,7 @@ class Server:
 
 
 class Network:
-    """All hosts and links. Hosts are named; links are made when first used."""
+    """All hosts and links. A host is known by its name; a link is created on first use."""
 
     def __init__(self, loop: VirtualLoop, seed: int | str) -> None:
         self.loop = loop
@@ -55,20 +55,20 @@ class Network:
         self._chance = Random(f"{seed}/network")
         self._links: dict[tuple[str, str], Link] = {}
         self._servers: dict[tuple[str, int], Server] = {}
-        # Ends that live, in the order they were made.
+        # The open ends of connections, in the order of their creation.
         self.endpoints: dict[TransportEndpoint, None] = {}
         self._down: set[str] = set()
         self._last_port = _FIRST_FREE_PORT
-        # The chance that a receive brings only a part of what is there.
+        # The chance that a receive returns only a part of the available bytes.
         self.fragmentation = 0.0
-        # Whether what was sent before an abort is read by the other end, as it is where a program
-        # closes its socket; else the reset that follows it takes it away.
+        # Whether the peer still reads what was sent before an abort, as if the program had closed
+        # its socket. If False, the reset discards it.
         self.obeys_late = False
 
     # -- hosts and links
 
     def link(self, source: str, target: str) -> Link:
-        """The way from one host to another."""
+        """Return the link from one host to another."""
         link = self._links.get((source, target))
         if link is None:
             chance = Random(f"{self._seed}/link/{source}>{target}")
@@ -76,18 +76,18 @@ class Network:
         return link
 
     def links_from(self, source: str) -> list[Link]:
-        """The ways from a host that were used so far."""
+        """Return the links from a host that were used so far."""
         return [link for (begin, _), link in self._links.items() if begin == source]
 
     def is_up(self, host: str) -> bool:
-        """Whether the host's system runs, which answers for processes that do not."""
+        """Whether the host has power; its system then answers for dead or paused processes, too."""
         return host not in self._down
 
     def switch_on(self, host: str) -> None:
         self._down.discard(host)
 
     def switch_off(self, host: str) -> None:
-        """The host is without power: its connections end, and their peers are not notified."""
+        """Cut a host's power: its connections end, and their peers are not notified."""
         self._down.add(host)
         for endpoint in self.endpoints_of(host):
             endpoint.vanish()
@@ -95,7 +95,7 @@ class Network:
             del self._servers[key]
 
     def end_process(self, process: Process) -> None:
-        """The process is dead: its system closes what it had open."""
+        """Close all connections and listeners of a dead process, as its system would."""
         for endpoint in list(self.endpoints):
             if endpoint.process is process:
                 endpoint.die()
@@ -104,14 +104,14 @@ class Network:
                 del self._servers[key]
 
     def endpoints_of(self, host: str) -> list[TransportEndpoint]:
-        """The ends of connections on a host, oldest first."""
+        """Return the ends of connections on a host, oldest first."""
         return [endpoint for endpoint in self.endpoints if endpoint.process.host == host]
 
     def forget(self, endpoint: TransportEndpoint) -> None:
         self.endpoints.pop(endpoint, None)
 
     def fragment(self, size: int) -> int:
-        """How many of `size` bytes the next receive brings."""
+        """Return how many of `size` available bytes the next receive returns."""
         if size > 1 and self.fragmentation and self._chance.random() < self.fragmentation:
             return self._chance.randrange(1, size)
         return size
@@ -119,7 +119,7 @@ class Network:
     # -- listening
 
     def bind(self, host: str, port: int) -> SimulatedAddress:
-        """Take an address. Raises OSError where it is taken."""
+        """Bind an address. Raises OSError if it is in use."""
         host = host or current_process().host
         if port == 0:
             port = self._free_port()
@@ -146,7 +146,7 @@ class Network:
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
         """Open a connection from the current process. Raises ConnectionRefusedError.
 
-        Where nothing comes through, it waits as long as its caller does.
+        If no packets pass, it waits until the caller gives up.
         """
         process = current_process()
         accepted: asyncio.Future[TransportEndpoint] = self.loop.create_future()
@@ -194,7 +194,7 @@ class Network:
         return self._last_port
 
     def drop(self, endpoint: TransportEndpoint, *, both: bool) -> None:
-        """Reset a connection at this end; with `both`, at the other one, too."""
+        """Reset a connection at this end; with `both`, also at the other end."""
         self.loop.call_soon(endpoint.reset, context=KERNEL)
         if both:
             self.loop.call_soon(endpoint.peer.reset, context=KERNEL)

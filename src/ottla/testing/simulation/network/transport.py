@@ -1,8 +1,8 @@
 """The two ends of a simulated TCP connection, as asyncio's transports.
 
-Bytes written wait in the sender's buffer, travel when the receiver's window has room, and wait at
-the receiver until its process reads. A process that does not read therefore stops its peer's
-writing, and what was sent to a process that is dead is answered by a reset.
+Written bytes wait in the sender's buffer until the receiver's window has room, are sent, and wait
+at the receiver until its process reads them. So a process that does not read blocks its peer's
+writes, and packets for a dead process are answered by a reset.
 """
 
 import asyncio
@@ -18,23 +18,23 @@ _HIGH_BYTES = 64 << 10
 
 
 class Carrier(Protocol):
-    """What an endpoint asks of its network; `network.Network` is one."""
+    """The methods of the network that an endpoint uses; `network.Network` has them."""
 
     loop: VirtualLoop
     obeys_late: bool
 
     def forget(self, endpoint: "TransportEndpoint") -> None:
-        """The endpoint is closed."""
+        """Remove an endpoint that is closed."""
 
     def is_up(self, host: str) -> bool:
-        """Whether the host's system runs."""
+        """Whether the host has power."""
 
     def fragment(self, size: int) -> int:
-        """How many of `size` bytes the next receive brings."""
+        """Return how many of `size` available bytes the next receive returns."""
 
 
 class TransportEndpoint(asyncio.Transport):
-    """One end. `peer` is the other one; `link` leads there."""
+    """One end of a connection. `peer` is the other end, and `link` leads to it."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class TransportEndpoint(asyncio.Transport):
         self._outbox = Outbox(link, self._deliver)
         self.peer: TransportEndpoint
         self._protocol: asyncio.BaseProtocol | None = None
-        # Sending.
+        # The state of sending.
         self._low_bytes, self._high_bytes = _HIGH_BYTES // 4, _HIGH_BYTES
         self._writing_paused = False
-        # Receiving.
+        # The state of receiving.
         self._inbox: deque[bytes] = deque()
         self._inbox_mark: Mark | None = None
         self._reading_paused = False
@@ -62,7 +62,7 @@ class TransportEndpoint(asyncio.Transport):
         self._closing = False
         self.is_lost = False
 
-    # -- asyncio's face
+    # -- asyncio's interface
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol
@@ -106,31 +106,31 @@ class TransportEndpoint(asyncio.Transport):
         return not self._reading_paused and not self._closing
 
     def close(self) -> None:
-        """Send what was written, then finish."""
+        """Send the written bytes, then close in order."""
         if not self._closing:
             self._closing = True
             if self._outbox.is_empty:
                 self._finish()
 
     def abort(self) -> None:
-        """Forget what was not sent, and reset the connection."""
+        """Discard the bytes that are not sent yet, and reset the connection."""
         if not self.is_lost:
             self._closing = True
             self._outbox.forget()
             self._outbox.post(Mark.FINISH if self._network.obeys_late else Mark.RESET)
             self._lose(None)
 
-    # -- the network's side
+    # -- called by the network
 
     def open(self, factory: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-        """Make the protocol; called in the process that owns this end."""
+        """Create the protocol; called in the process that owns this end."""
         self._protocol = factory()
         self._protocol.connection_made(self)
         self._schedule_read()
         return self._protocol
 
     def die(self) -> None:
-        """The process was killed: its system sends what is in the window, and then finishes."""
+        """Close after the process was killed: its system sends what the window allows, then FIN."""
         if not self.is_lost:
             self.is_lost = self._closing = True
             self._outbox.forget()
@@ -138,13 +138,13 @@ class TransportEndpoint(asyncio.Transport):
             self._network.forget(self)
 
     def vanish(self) -> None:
-        """The host lost its power: the peer is not notified."""
+        """Close after the host lost its power; the peer is not notified."""
         self.is_lost = self._closing = True
         self._outbox.forget()
         self._network.forget(self)
 
     def reset(self) -> None:
-        """Something between the hosts reset the connection; this end learns of it now."""
+        """Close because a host between both ends reset the connection; notify this end."""
         if not self.is_lost:
             self._closing = True
             self._outbox.forget()
@@ -155,11 +155,11 @@ class TransportEndpoint(asyncio.Transport):
         return self._outbox.is_stalled
 
     def stall(self) -> None:
-        """Let nothing more arrive at the other end, until `release`."""
+        """Deliver no more packets to the other end, until `release`."""
         self._outbox.is_stalled = True
 
     def release(self) -> None:
-        """Let pass what stood still."""
+        """End the stall, and deliver the packets that arrived during it."""
         self._outbox.release()
 
     # -- sending
@@ -169,13 +169,13 @@ class TransportEndpoint(asyncio.Transport):
         self._lose(None)
 
     def _deliver(self, packet: Packet) -> None:
-        """A packet is at the other host."""
+        """Pass a packet to the other end, on its host."""
         if isinstance(packet, bytes):
             self._loop.note(packet)
         self.peer._receive(packet)
 
     def _on_read(self, size: int) -> None:
-        """The other end has read: there is room in its window."""
+        """Note that the other end has read, so that its window has room."""
         self._outbox.on_read(size, goes_on=not self.is_lost)
         if self.is_lost:
             return
@@ -193,7 +193,7 @@ class TransportEndpoint(asyncio.Transport):
 
     def _receive(self, packet: Packet) -> None:
         if self.is_lost:
-            # This end is closed, or was never opened: a reset is the answer.
+            # This end is closed, or was never opened: answer with a reset.
             if isinstance(packet, bytes) and self._network.is_up(self.process.host):
                 self._outbox.post(Mark.RESET)
             return
@@ -212,7 +212,7 @@ class TransportEndpoint(asyncio.Transport):
             self._loop.call_soon(self._read, context=self.process.context)
 
     def _read(self) -> None:
-        """One receive, as a loop does it once per turn."""
+        """Receive once, as an event loop does in each turn."""
         self._read_scheduled = False
         if self.is_lost or (self._reading_paused and self._inbox_mark is not Mark.RESET):
             return

@@ -1,1 +1,1 @@
-"""Virtual time: an event loop without a clock, and the processes that live on it."""
+"""Virtual time: an event loop without a real clock, and the simulated processes that run on it."""

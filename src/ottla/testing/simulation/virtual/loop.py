@@ -1,8 +1,8 @@
-"""An event loop without a clock: time is what the next timer says, and passes in no time.
+"""An event loop with virtual time, which jumps to the next timer instead of waiting.
 
-Everything of a simulated world runs on one such loop. Its order is decided by the seed: what is
-due at the same time in different processes runs in a drawn order; within one process callbacks
-stay in the order they were made, as asyncio promises.
+All parts of a simulated world run on one such loop. The seed decides the order: if callbacks of
+several processes are due at the same time, they are interleaved at random. Within one process
+callbacks keep the order in which they were scheduled, as asyncio promises.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from ottla.testing.simulation.virtual.process import PROCESS, Process
 
 Result = TypeVar("Result")
 
-# Cancelled timers are thrown out when there are so many, and more than half are.
+# Cancelled timers are removed if there are more than this, and more than half are cancelled.
 _CANCELLED_MIN = 1_000
 _MOMENT = Struct("<dI")
 
 
 class Deadlock(AssertionError):
-    """Nothing is ready and no timer is set: a task waits for what never comes."""
+    """The loop has no callback and no timer: a task waits for an event that never happens."""
 
 
 class LoopNetwork(Protocol):
-    """What a loop asks of its network; `network.network.Network` is one."""
+    """The methods of the network that a loop uses; `network.network.Network` has them."""
 
     def listen(self, factory: Any, *args: Any, **named: Any) -> Any:
         """Accept connections on a bound address."""
@@ -38,11 +38,11 @@ class LoopNetwork(Protocol):
         """Open a connection. Raises ConnectionRefusedError."""
 
     def bind(self, host: str, port: int) -> Any:
-        """Take an address. Raises OSError where it is taken."""
+        """Bind an address. Raises OSError if it is in use."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """The loop of one simulated world. `time()` are virtual seconds since its beginning."""
+    """The loop of one simulated world. `time()` returns the virtual seconds since its start."""
 
     def __init__(self, seed: int | str = 0) -> None:
         super().__init__()
@@ -55,17 +55,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._scheduled: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._timers_total = 0
         self._timer_cancelled_count = 0
-        # Set by the network that lives on this loop.
+        # Set by the network, once it is created.
         self.network: LoopNetwork | None = None
         self.callbacks_total = 0
-        # Depends on everything that happened, and when: equal runs have equal ones.
+        # A checksum of all events and their times: runs with equal events have equal digests.
         self.digest = 0
 
     def time(self) -> float:
         return self._now_s
 
     def note(self, data: bytes | memoryview) -> None:
-        """Let `data` be part of what makes this run different from another."""
+        """Add `data` to the digest of this run."""
         self.digest = crc32(data, self.digest)
 
     def _run_once(self) -> None:
@@ -90,7 +90,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 if process.is_paused:
                     process.held.append(handle)
                     continue
-            # What `Handle._run` does, without the calls.
+            # As `Handle._run`, inlined.
             try:
                 handle._context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
             except (SystemExit, KeyboardInterrupt):
@@ -103,7 +103,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.call_exception_handler({"message": message, "exception": error, "handle": handle})
 
     def _advance(self) -> None:
-        """Go to the time of the next timer, and make ready what is due then."""
+        """Set the time to that of the next timer, and schedule the callbacks that are due then."""
         timers = self._scheduled
         if self._timer_cancelled_count > max(_CANCELLED_MIN, len(timers) // 2):
             for _, _, handle in timers:
@@ -132,7 +132,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 self._ready.append(handle)
 
     def _shuffle(self) -> None:
-        """Interleave the processes at random; each one's own callbacks keep their order."""
+        """Interleave the processes at random; each process's callbacks keep their order."""
         labels: list[int] = []
         for handle in self._ready:
             process: Process | None = handle._context.get(PROCESS)  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._ready.clear()
         self._ready.extend(lines[label].popleft() for label in labels)
 
-    # -- asyncio's face
+    # -- asyncio's interface
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
@@ -191,7 +191,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: object, func: Callable[..., Result], *args: Any
     ) -> asyncio.Future[Result]:
-        """There are no threads: `func` runs in one step, after the time it would have taken."""
+        """Run `func` in one step on the loop, after a simulated delay, as there are no threads."""
         del executor
         future: asyncio.Future[Result] = self.create_future()
         process = PROCESS.get()
@@ -216,7 +216,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return await self._network().connect(protocol_factory, host, port)
 
     def bind(self, host: str, port: int) -> Any:
-        """An address of the simulated network, in the place of a bound socket."""
+        """Return an address of the simulated network, used in place of a bound socket."""
         return self._network().bind(host, port)
 
     def _network(self) -> LoopNetwork:
@@ -234,7 +234,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
 
 def resume(loop: VirtualLoop, process: Process) -> None:
-    """Let a stopped process go on: what came up meanwhile runs now, in its order."""
+    """Continue a paused process; callbacks that came during the pause run now, in order."""
     process.is_paused = False
     loop._ready.extend(process.held)
     process.held.clear()
@@ -252,7 +252,7 @@ def _finish(future: "asyncio.Future[Result]", func: Callable[..., Result], args:
 
 
 def run_virtual(main: Coroutine[Any, Any, Result], seed: int | str = 0) -> Result:
-    """Run `main` to its end on a virtual loop of its own, with chance drawn from `seed`."""
+    """Run `main` on a new virtual loop. All random decisions are drawn from `seed`."""
     loop = VirtualLoop(seed)
     try:
         return loop.run_until_complete(main)
@@ -260,12 +260,12 @@ def run_virtual(main: Coroutine[Any, Any, Result], seed: int | str = 0) -> Resul
         loop.close()
 
 
-# 2026-01-01 00:00 UTC: when every simulated world begins.
+# 2026-01-01 00:00 UTC: the time at which every simulated world begins.
 BEGINNING_MS = 1_767_225_600_000
 
 
 class MachineClock:
-    """Implements `Clock`. `skew_ms` may be changed at any time: a jump of the time of day."""
+    """Implements `Clock` in virtual time. A change of `skew_ms` makes the time of day jump."""
 
     def __init__(self, loop: VirtualLoop, skew_ms: int = 0) -> None:
         self._loop = loop

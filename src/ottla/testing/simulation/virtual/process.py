@@ -1,7 +1,7 @@
-"""A simulated process: everything that runs in its name can be stopped, or never run again.
+"""A simulated process: all callbacks that belong to it can be paused or discarded.
 
-Which process a callback belongs to is a context variable: tasks, timers and callbacks inherit
-it from the code that made them, as they would belong to the process they are made in.
+A context variable says to which process a callback belongs. Tasks, timers and callbacks inherit
+it from the code that created them.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ from contextvars import Context, ContextVar, copy_context
 from random import Random
 from typing import Any
 
-# How long a call takes that waits for a disk which is well, at least and at most.
+# The least and the greatest duration of a blocking call on a healthy disk.
 FAST_S = (0.0001, 0.002)
 
 PROCESS: ContextVar["Process | None"] = ContextVar("simulated_process", default=None)
 
 
 class Process:
-    """One process on one host. `number` is unique in its world, and grows with each process."""
+    """One process on one host. `number` is unique in its world, and rises with each new process."""
 
     def __init__(self, name: str, host: str, number: int, chance: Random) -> None:
         self.name = name
@@ -26,11 +26,11 @@ class Process:
         self.number = number
         self.is_alive = True
         self.is_paused = False
-        # Its own source of chance, for delays and for whatever runs in it.
+        # Its own random source, for delays and for the code that runs in it.
         self.chance = chance
-        # How long a blocking call of this process takes, at least and at most.
+        # The least and the greatest duration of a blocking call of this process.
         self.blocking_s = FAST_S
-        # What came up while it was stopped.
+        # Callbacks that became due while it was paused.
         self.held: deque[asyncio.Handle] = deque()
         # Kept so that a dead process's tasks are not collected, which would run their `finally`.
         self.tasks: dict[asyncio.Task[Any], None] = {}
@@ -48,11 +48,11 @@ class Process:
         return loop.create_task(work, context=self.context.copy())
 
     def on_death(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when it is killed; what an operating system does for the dead."""
+        """Call `callback` when it is killed, for work that its operating system would do."""
         self._on_death.append(callback)
 
     def kill(self) -> None:
-        """Run nothing of it any more."""
+        """End the process: none of its callbacks runs any more."""
         if self.is_alive:
             self.is_alive = False
             self.held.clear()
@@ -60,13 +60,13 @@ class Process:
                 callback()
 
     def blocking_delay_s(self) -> float:
-        """How long the next blocking call takes."""
+        """Return the duration of the next blocking call."""
         least, most = self.blocking_s
         return least + (most - least) * self.chance.random() ** 3
 
 
 def current_process() -> Process:
-    """The process of the code that runs. An assertion where it is the simulation itself."""
+    """Return the process of the running code; assert that it is not the simulation itself."""
     process = PROCESS.get()
     assert process is not None, "this runs in no simulated process"
     return process
