@@ -40,7 +40,7 @@ class World:
         self.store_faults = StoreFaults(self.chance_of("store"))
         self.machines: dict[int, Machine] = {}
         self.processes: list[Process] = []
-        # Whether the store notices a process's death at once (embedded store), or when its lease ends.
+        # Whether the store notices a process's death at once (embedded), or when its lease ends.
         self.sees_death = True
         self._is_closed = False
         # Functions that undo the faults of a test.
