@@ -15,7 +15,7 @@ from ottla.group.values.notes import (
 
 # The Java client's reason when its program did not poll in time.
 _POLL_TIMEOUT = "poll timeout"
-# A client's reason may be of any length; so much of it is kept.
+# The most characters kept of a client's reason, which may have any length.
 _REASON_LENGTH_MAX = 120
 
 
@@ -29,7 +29,7 @@ def note_joined(turn: Turn, group: Group, member: Member, reason: str | None) ->
 def note_changed(
     turn: Turn, group: Group, member: Member, reason: str | None, *, is_unchanged: bool
 ) -> None:
-    """Note that a member joined again unasked."""
+    """Note that a member sent JoinGroup again although no rebalance asked it to."""
     did = "the leader asked for new shares" if is_unchanged else "it reads or offers something else"
     words = f"{did}{_because(reason)}"
     turn.note(GroupEvent(group.group_id, CLASSIC, Happening.CHANGED, member.identity, words))
@@ -92,7 +92,7 @@ def note_never_came(turn: Turn, group: Group, member_id: str) -> None:
 
 
 def note_too_many(turn: Turn, group: Group) -> None:
-    """Note that the group has more members than the broker's limit since its last start."""
+    """Note that the group has more members than the limit, which was lowered at a restart."""
     limit = turn.settings.max_size
     words = f"it has {len(group.members)} members: those that join first stay"
     setting = f"group.max.size={limit}"
@@ -100,7 +100,7 @@ def note_too_many(turn: Turn, group: Group) -> None:
 
 
 def note_joining(turn: Turn, group: Group, member: Member) -> None:
-    """Note that a member joins again, without partitions unless it goes on reading."""
+    """Note that a member joins again, and has no partitions meanwhile unless it keeps them."""
     if not any(keeps_partitions(metadata) for _, metadata in member.protocols):
         turn.note(MemberStopped(group.group_id, member.member_id))
 

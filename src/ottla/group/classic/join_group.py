@@ -1,6 +1,6 @@
-"""JoinGroup: a member joins, or joins again (KIP-394: it needs an id first).
+"""JoinGroup: a member joins, or joins again (KIP-394: it needs a member id first).
 
-A static member that restarts takes its old membership over (KIP-345, KIP-814).
+A static member that restarts gets its old membership back (KIP-345, KIP-814).
 """
 
 from ottla.base.errors import ErrorCode
@@ -26,15 +26,15 @@ from ottla.wire.messages.classic_membership import JoinGroupRequest, JoinGroupRe
 # From this version on a new dynamic member first gets its id and must join again with it, so
 # that clients whose answer was lost leave no unknown members behind.
 _MEMBER_ID_REQUIRED_FROM = 4
-# Ids that a group has handed out at a time. A client that joins comes again within moments; one
-# that never does would leave an id for each request, for as long as the session that it asks for.
+# The most member ids of a group that are handed out and not joined yet. A client joins with its id
+# within moments; one that never does leaves an id for each request, until its session timeout.
 _PENDING_MAX = 1_000
-# What of a client id stands in a member id.
+# The most characters of a client id that a member id contains.
 _CLIENT_ID_CHARACTERS_MAX = 249
 
 
 def check_session_timeout(turn: Turn, request: JoinGroupRequest) -> ErrorCode:
-    """Whether the broker's settings allow the session timeout asked for."""
+    """Check that the broker's settings allow the requested session timeout."""
     settings = turn.settings
     if (
         settings.min_session_timeout_ms
@@ -87,7 +87,7 @@ def _join_first(
     request: JoinGroupRequest,
     protocols: tuple[OfferedProtocol, ...],
 ) -> None:
-    """A caller without a member id: a new member, or a static one that has restarted."""
+    """Join a caller without a member id: a new member, or a static one that has restarted."""
     instance_id = request.group_instance_id
     if instance_id is not None:
         member_id = f"{instance_id}-{call.nonce}"
@@ -116,7 +116,7 @@ def _join_again(
     request: JoinGroupRequest,
     protocols: tuple[OfferedProtocol, ...],
 ) -> None:
-    """A caller with a member id gets the present generation again, or starts a new one."""
+    """Answer a caller with a member id: repeat the present generation, or start a rebalance."""
     member_id = request.member_id
     code = group.validate_member(member_id, request.group_instance_id)
     if code is not ErrorCode.NONE:
@@ -183,7 +183,7 @@ def update(
     request: JoinGroupRequest,
     protocols: tuple[OfferedProtocol, ...],
 ) -> None:
-    """Join the member with its present protocols; answer an earlier join that still waits."""
+    """Update a member from its JoinGroup; answer its earlier JoinGroup if that still waits."""
     if member.joining is not None:
         answer_waits(turn, member, ErrorCode.REBALANCE_IN_PROGRESS)
     member.protocols = protocols
@@ -211,10 +211,10 @@ def take_over(
     protocols: tuple[OfferedProtocol, ...],
     member_id: str,
 ) -> None:
-    """Give the caller the place of the member with its instance id, and fence that member.
+    """Replace the static member with the caller's instance id by the caller, and fence it.
 
-    In a stable group whose assignor stays the same no rebalance is needed: the new process gets
-    the old one's assignment.
+    In a stable group whose assignor does not change, no rebalance is needed: the caller gets the
+    assignment of the member that it replaces.
     """
     assert request.group_instance_id is not None
     old_member_id = group.static_members[request.group_instance_id]
@@ -248,10 +248,10 @@ def take_over(
 
 
 def keep_in_log(turn: Turn, group: Group, member: Member) -> None:
-    """Have the log know the id of a static member whose instance id it has under another one.
+    """Write the member id of a static member to the log, if the log has an older id.
 
-    Else a new coordinator, which knows the group as before the rebalance, would fence the member
-    for good. Kafka's does. The record changes no more than the id.
+    Otherwise a new coordinator, which loads the group as it was before the rebalance, would fence
+    the member for good, as in Kafka. The record changes only the member id.
     """
     stored = group.stored
     if stored is None or member.group_instance_id is None:
@@ -262,10 +262,10 @@ def keep_in_log(turn: Turn, group: Group, member: Member) -> None:
 
 
 def _kept(group: Group, member: Member, version: int, old_leader: str) -> JoinGroupResponse:
-    """The present generation for a member that needs no rebalance.
+    """Return the present generation for a static member that is back and needs no rebalance.
 
-    A leader of a new enough version gets SkipAssignment, and watches its topics; an older one
-    gets the leader's old id, so that it does not take itself for the leader.
+    If it is the leader and its version supports it, it gets SkipAssignment, and watches the topics.
+    With an older version it gets the leader's old member id, so that it does not act as leader.
     """
     answer = joined(group, member)
     if member.member_id != group.leader:

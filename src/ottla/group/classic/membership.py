@@ -115,7 +115,7 @@ def on_deadline(turn: Turn, group: Group, key: TimerKey) -> None:
 
 
 def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
-    """Remove a member, or a handed-out id, without a heartbeat in time."""
+    """Remove a member, or a handed-out member id, whose session has expired."""
     if member_id in group.pending_joins:
         del group.pending_joins[member_id]
         note_never_came(turn, group, member_id)
@@ -126,7 +126,7 @@ def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
     if member is None or member.is_waiting:
         return
     note_silent(turn, group, member)
-    # A new member that still waits in its join is answered to try again.
+    # If a new member still waits in its join, this error makes it join again.
     dismiss(turn, group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
     advance(turn, group)
 
@@ -155,7 +155,7 @@ def leave(turn: Turn, group: Group, leaving: list[MemberIdentity]) -> list[Membe
 
 
 def refused(leaving: list[MemberIdentity], code: ErrorCode) -> list[MemberResponse]:
-    """The same error for all members."""
+    """Answer all leaving members with the same error."""
     return [
         MemberResponse(
             member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=code

@@ -34,7 +34,7 @@ def session_key(group: Group, member_id: str) -> TimerKey:
 
 
 def keep_alive(turn: Turn, group: Group, member: Member) -> None:
-    """Restart the session of a member after a sign of life."""
+    """Restart the session timeout of a member."""
     turn.timers.set(session_key(group, member.member_id), turn.now_ms + member.session_timeout_ms)
 
 
@@ -47,7 +47,7 @@ def advance(turn: Turn, group: Group) -> None:
 
 
 def prepare(turn: Turn, group: Group) -> None:
-    """Ask all members to join again; those that wait for an assignment are answered at once.
+    """Start a rebalance: all members must join again. Waiting SyncGroups are answered at once.
 
     The join phase of an empty group's first rebalance lasts `group.initial.rebalance.delay.ms`,
     and longer while members keep arriving (KIP-134). Later ones last until all have joined.
@@ -173,7 +173,7 @@ def answer_waits(turn: Turn, member: Member, code: ErrorCode) -> None:
         member.syncing = None
 
 
-# Errors of a join that repeat the member id; the others make the client ask for a new one.
+# Errors of JoinGroup that repeat the member id; other errors make the client request a new one.
 NAMED_IN_REFUSAL = {ErrorCode.FENCED_INSTANCE_ID: True, ErrorCode.REBALANCE_IN_PROGRESS: True}
 
 
@@ -188,7 +188,7 @@ def _give_up_assignment(turn: Turn, group: Group) -> None:
 
 
 def _elect_joined_leader(group: Group) -> bool:
-    """Elect a leader that has joined, unless it is one already; return False if none has joined."""
+    """Choose a leader that has joined, unless the present one has; False if none has joined."""
     if group.leader is not None and group.members[group.leader].joining is not None:
         return True
     for member in group.members.values():
@@ -202,7 +202,7 @@ NO_MEMBER_ID = ""
 
 
 def join_refused(code: ErrorCode, member_id: str = NO_MEMBER_ID) -> JoinGroupResponse:
-    """The answer to a join that failed; with MEMBER_ID_REQUIRED it carries the id to use.
+    """The answer to a JoinGroup that failed; with MEMBER_ID_REQUIRED it has the member id to use.
 
     It names no protocol; for versions before 7, which cannot send null, the shell sends "".
     """
@@ -235,12 +235,12 @@ def roster(group: Group) -> list[JoinGroupResponseMember]:
 
 
 def sync_refused(code: ErrorCode) -> SyncGroupResponse:
-    """The answer to a sync that failed."""
+    """The answer to a SyncGroup that failed."""
     return SyncGroupResponse(error_code=code)
 
 
 def synced(group: Group, assignment: bytes) -> SyncGroupResponse:
-    """The answer with a member's assignment."""
+    """The SyncGroup response with a member's assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,

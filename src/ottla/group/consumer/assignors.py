@@ -26,9 +26,10 @@ Assign = Callable[[Subscribers, Mapping[UUID, int]], dict[str, Share]]
 
 
 def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
-    """Shares that differ by one partition at most, where subscriptions allow; few moves.
+    """Assign each member about the same number of partitions, with few moves.
 
-    A member keeps its partitions as far as they are not too many.
+    The numbers differ by at most one, if subscriptions allow that. A member keeps its partitions
+    unless it has too many.
     """
     order = sorted(members)
     shares = {member_id: _kept(members[member_id], partition_counts) for member_id in order}
@@ -51,9 +52,10 @@ def uniform(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[
 
 
 def by_range(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
-    """Each topic's partitions in runs: static members by instance id, then the others by member id.
+    """Assign each topic's partitions in ranges, so that topics can be joined.
 
-    Members that read the same topics get the same numbers of each: topics can be joined.
+    Static members come first, in order of instance id, then dynamic members, in order of member id.
+    Members that read the same topics get the same partition numbers of each topic.
     """
 
     def place_of(member_id: str) -> tuple[bool, str]:
@@ -72,7 +74,7 @@ def by_range(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict
     return {member_id: frozenset(share) for member_id, share in shares.items()}
 
 
-# By the names clients ask for, Kafka's.
+# The assignors by the names that clients request, which are Kafka's.
 ASSIGNORS: Mapping[str, Assign] = {"uniform": uniform, "range": by_range}
 
 
@@ -85,7 +87,7 @@ def _kept(member: Subscriber, partition_counts: Mapping[UUID, int]) -> set[Assig
 
 
 def _drop_doubles(order: Sequence[str], shares: dict[str, set[AssignedSlot]]) -> None:
-    """Leave a partition of two members (a static one and its successor) with the first."""
+    """If two members have a partition (a static member and its successor), the first keeps it."""
     seen: set[AssignedSlot] = set()
     for member_id in order:
         shares[member_id] -= seen
@@ -101,10 +103,10 @@ def _readers(order: Sequence[str], members: Subscribers) -> dict[UUID, list[str]
 
 
 class _Loads:
-    """The reader of a topic with the fewest partitions; of equals the first by name.
+    """Finds the reader of a topic with the fewest partitions; among equals, the first by id.
 
-    A heap for each set of readers, corrected when it is read: a member whose load has grown is
-    moved down, one whose load has shrunk is entered anew.
+    It keeps a heap for each set of readers. A member whose load has grown is moved down when the
+    heap is read; a member whose load has shrunk is pushed again.
     """
 
     def __init__(
@@ -144,9 +146,9 @@ class _Loads:
 def _level(
     readers: Mapping[UUID, Sequence[str]], shares: dict[str, set[AssignedSlot]], loads: _Loads
 ) -> None:
-    """Move partitions from the member with most to the one with least, while that helps.
+    """Move partitions from members with more to members with fewer, while that evens the loads.
 
-    Each move makes the sum of squares of the loads smaller, so it ends.
+    Each move makes the sum of squares of the loads smaller, so the loop ends.
     """
     moved = bool(readers)
     while moved:
@@ -166,7 +168,7 @@ SIMPLE = "simple"
 
 
 def simple(members: Subscribers, partition_counts: Mapping[UUID, int]) -> dict[str, Share]:
-    """The partitions of each member.
+    """Assign partitions to the members of a share group.
 
     First each partition is assigned to one member; then each member without a partition is assigned
     one that has the fewest members.

@@ -1,8 +1,9 @@
 """Members of the classic protocol in a group of the consumer protocol (KIP-848).
 
-They go on with JoinGroup, SyncGroup and Heartbeat: the member's epoch is its generation, a
-heartbeat asks it to rejoin when partitions are to be revoked or assigned, a join names the
-partitions it has, and a sync answers with those it may have now. No member is the leader.
+They continue to use JoinGroup, SyncGroup and Heartbeat. The member's epoch is its generation. The
+answer to a heartbeat asks it to rejoin if it must revoke partitions or can get some; its JoinGroup
+names the partitions it owns, and the SyncGroup response has those that it may read now. No member
+is the leader.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,15 +45,15 @@ from ottla.wire.stored import (
     read_version,
 )
 
-# The user data of these is not needed any more: that of librdkafka's sticky assignor repeats what
-# the member had.
+# Assignors whose user data can be dropped: librdkafka's sticky assignor only repeats there which
+# partitions the member had.
 _KNOWN_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 
 
 def subscription_of(protocols: Sequence[OfferedProtocol]) -> ConsumerProtocolSubscription:
-    """The topics a member reads: all its protocols name the same.
+    """Decode a member's subscription; all its protocols name the same topics.
 
-    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the bytes are no consumer's.
+    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) if the bytes are not a consumer's subscription.
     """
     try:
         return decode_versioned(ConsumerProtocolSubscription, protocols[0].metadata)
@@ -69,10 +70,10 @@ def owned_by(subscription: ConsumerProtocolSubscription, topics: TopicsView) -> 
 
 
 def share_in(assignment: bytes, assignor: str | None, topics: TopicsView) -> Share:
-    """The share that a leader's assignment stands for, as far as its topics exist.
+    """Convert a leader's assignment to a set of partitions, without topics that do not exist.
 
-    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where it cannot be carried over: the bytes are
-    no consumer's, or an assignor that is not one of Kafka's has put something more into them.
+    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) if it cannot be converted: the bytes are not a
+    consumer's assignment, or an unknown assignor has put user data into it.
     """
     if not assignment:
         return frozenset()
@@ -92,7 +93,7 @@ def share_in(assignment: bytes, assignor: str | None, topics: TopicsView) -> Sha
 
 
 def assignment_of(share: Share, protocols: Sequence[OfferedProtocol], topics: TopicsView) -> bytes:
-    """An assignment as a leader would send it, in the member's version."""
+    """Encode partitions as the assignment that a leader would send, in the member's version."""
     version = min(read_version(protocols[0].metadata), ConsumerProtocolAssignment.__versions__[1])
     named = [
         (topics.name_of(topic_id), partitions) for topic_id, partitions in by_topic(share).items()
@@ -179,7 +180,7 @@ def sync(turn: Turn, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGro
         request.protocol_name not in (None, name)
     ):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    # A member that must revoke partitions has joined, and stays in its epoch until it has.
+    # A member that must revoke partitions has joined, and keeps its epoch until it revoked them.
     if group.epoch > current.epoch and current.state is not MemberState.UNREVOKED_PARTITIONS:
         return sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)
     end_sync(turn, group, request.member_id)
@@ -201,9 +202,9 @@ def heartbeat(turn: Turn, group: ConsumerGroup, request: HeartbeatRequest) -> Er
     if request.generation_id != current.epoch:
         return ErrorCode.ILLEGAL_GENERATION
     keep_classic_alive(turn, group, request.member_id)
-    # No leader looks whether topics have changed, so the coordinator does.
+    # There is no leader that watches the topics, so the coordinator checks them.
     follow_topics(turn, group, is_changed=False)
-    # A member that must revoke partitions is behind, too.
+    # The epoch of a member that must revoke partitions is lower than the group's, too.
     if current.epoch < group.epoch or _can_be_given(group, request.member_id):
         await_join(turn, group, request.member_id)
         return ErrorCode.REBALANCE_IN_PROGRESS
@@ -221,7 +222,7 @@ def _can_be_given(group: ConsumerGroup, member_id: str) -> bool:
 def _offered(group: ConsumerGroup, request: JoinGroupRequest) -> tuple[OfferedProtocol, ...]:
     """The protocols the member offers; as in Kafka, those it offered before are included.
 
-    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) where the classic members share no assignor.
+    Raises OttlaError (INCONSISTENT_GROUP_PROTOCOL) if the classic members share no assignor.
     """
     protocols = tuple(
         OfferedProtocol(each.name, bytes(each.metadata)) for each in request.protocols
@@ -242,7 +243,10 @@ def _offered(group: ConsumerGroup, request: JoinGroupRequest) -> tuple[OfferedPr
 def _require_acceptable(
     turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str
 ) -> None:
-    """Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED."""
+    """Check that the member may join.
+
+    Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
+    """
     instance_id = request.group_instance_id
     if instance_id is not None and request.member_id:
         require_instance(group, member_id, instance_id)
@@ -251,7 +255,7 @@ def _require_acceptable(
 
 
 def _let_in(turn: Turn, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
-    """Give a static member without an id its old membership, once the request is valid."""
+    """Give a static member that joins without a member id its old membership."""
     instance_id = request.group_instance_id
     holder = None if instance_id is None else group.static_members.get(instance_id)
     if holder is not None and not request.member_id:
@@ -267,7 +271,7 @@ def _update(
     protocols: tuple[OfferedProtocol, ...],
     subscription: ConsumerProtocolSubscription,
 ) -> bool:
-    """Update the member from its request; whether it reads other topics than before."""
+    """Update the member from its request; return whether its subscription changed."""
     timeout_ms = request.rebalance_timeout_ms
     metadata = MemberMetadata(
         instance_id=request.group_instance_id,
@@ -284,7 +288,7 @@ def _update(
 
 
 def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ClassicMember:
-    """Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+    """Return a classic member. Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
     require_known(group, member_id, instance_id)
     classic = group.members[member_id].classic
     if classic is None:

@@ -51,7 +51,10 @@ _OWN_MEMBER_ID_FROM = 1
 def require_valid(
     request: ConsumerGroupHeartbeatRequest, version: int, settings: GroupSettings
 ) -> None:
-    """Raises OttlaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
+    """Check the fields of a request.
+
+    Raises OttlaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION.
+    """
     epoch = request.member_epoch
     _forbid(is_blank(request.group_id), "GroupId can't be empty.")
     _forbid(is_blank(request.instance_id), "InstanceId can't be empty.")
@@ -81,7 +84,7 @@ def is_blank(text: str | None) -> bool:
 
 
 def is_complete(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the request has all fields: then the answer has all, too."""
+    """Whether the request has all fields; if so, the answer has all fields, too."""
     return (
         request.rebalance_timeout_ms != -1
         and request.topic_partitions is not None
@@ -106,7 +109,7 @@ def _forbid(condition: bool, words: str) -> None:
         raise OttlaError(ErrorCode.INVALID_REQUEST, words)
 
 
-# A member that waits for partitions sends heartbeats so many times as often.
+# A member that waits for partitions sends heartbeats this many times as often.
 _SOONER = 5
 
 
@@ -120,7 +123,7 @@ def heartbeat(
 ) -> ConsumerGroupHeartbeatResponse:
     """Update a member from its heartbeat, and answer with its assignment.
 
-    `sight`: which topics a pattern finds for the client.
+    `sight` says which topics the client's pattern may find.
 
     Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
     UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
@@ -168,7 +171,7 @@ def heartbeat(
 
 
 def _interval_ms(current: Current, pace: Pace) -> int:
-    """The heartbeat interval: shorter while others have yet to revoke its partitions."""
+    """The heartbeat interval, shorter while the member waits for partitions of other members."""
     if current.state is MemberState.UNRELEASED_PARTITIONS:
         return max(1, pace.heartbeat_interval_ms // _SOONER)
     return pace.heartbeat_interval_ms
@@ -204,8 +207,8 @@ def _require_member(
 ) -> None:
     """Refuse a caller that is not a member in its present epoch.
 
-    One epoch behind is accepted if the last answer may have been lost and the member has no
-    partition that it must not have.
+    The previous epoch is accepted if the last answer may have been lost and the member owns only
+    partitions that are assigned to it.
     """
     require_known(group, request.member_id, request.instance_id)
     current = group.current.get(request.member_id, NEW)
@@ -222,10 +225,10 @@ def _require_member(
 
 
 def _let_in(turn: Turn, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """Add a member, new or back; a static one may take its own old membership.
+    """Let a member join; a static member with a new member id gets its old membership back.
 
-    The former holder must have left for a while (epoch -2), unless it is of the classic
-    protocol, which has no such epoch.
+    The member that has the instance id must have left temporarily (epoch -2), unless it uses the
+    classic protocol, which has no such epoch.
     """
     holder = None if instance_id is None else group.static_members.get(instance_id)
     if holder is not None and holder != member_id:
@@ -248,7 +251,7 @@ def _update(
     call: Call,
     request: ConsumerGroupHeartbeatRequest,
 ) -> bool:
-    """Update the member from its request; whether it reads other topics than before."""
+    """Update the member from its request; return whether its subscription changed."""
     base = group.members.get(member_id) or MemberMetadata(None, None, "", "", (), None, -1, None)
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     metadata = replace(

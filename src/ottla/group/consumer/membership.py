@@ -58,7 +58,7 @@ def set_timers(
 
 
 def keep_classic_alive(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """Restart a classic member's session, which is as long as it asked for."""
+    """Restart a classic member's session, with the session timeout that the member requested."""
     classic = group.members[member_id].classic
     assert classic is not None
     key = TimerKey(Due.SESSION, group.group_id, member_id)
@@ -144,9 +144,9 @@ def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def describe_as(turn: Turn, group: ConsumerGroup, member_id: str, metadata: MemberMetadata) -> bool:
-    """Write a member's metadata, new or not; whether it reads other topics than before.
+    """Write a member's metadata if it changed; return whether the subscription changed.
 
-    As in Kafka, a new member without topics changes nothing for the group, and its epoch stays.
+    As in Kafka, a new member without topics does not raise the group epoch.
     """
     before = group.members.get(member_id)
     if metadata == before:
@@ -163,7 +163,7 @@ def describe_as(turn: Turn, group: ConsumerGroup, member_id: str, metadata: Memb
 
 
 def require_room(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """Raises OttlaError (GROUP_MAX_SIZE_REACHED) where a new member is one too many."""
+    """Raise OttlaError (GROUP_MAX_SIZE_REACHED) if a new member is one too many."""
     size_max = turn.settings.consumer_max_size
     if member_id not in group.members and len(group.members) >= size_max:
         raise OttlaError(
@@ -186,7 +186,7 @@ def replace_static(turn: Turn, group: ConsumerGroup, old_id: str, new_id: str) -
 
 
 def require_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
-    """Raises OttlaError where another member has the instance id, or none has it."""
+    """Raise OttlaError if another member has the instance id, or if no member has it."""
     holder = group.static_members.get(instance_id)
     if holder is None:
         raise OttlaError(
@@ -199,7 +199,7 @@ def require_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> 
 
 
 def require_known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
-    """Raises OttlaError: FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID."""
+    """Check that there is such a member. Raises FENCED_INSTANCE_ID, UNKNOWN_MEMBER_ID."""
     if instance_id is not None:
         require_instance(group, member_id, instance_id)
     if member_id not in group.members:

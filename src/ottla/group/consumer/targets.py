@@ -38,8 +38,9 @@ from ottla.group.values.topics import (
 class Subscriptions:
     """The existing topics that each member reads.
 
-    `names`: also names that do not exist, and what patterns match whether a member may see it.
-    `unheard`: members whose sight is not known yet: of their pattern they read what they have.
+    `names` also has topics that do not exist, and topics that match a pattern but that the member
+    may not see. `unheard` are members with a pattern whose sight is not known yet; of the topics
+    that match, they keep those that are assigned to them.
     """
 
     names: frozenset[str]
@@ -49,12 +50,12 @@ class Subscriptions:
 
 
 def require_pattern(pattern: str) -> None:
-    """Raises OttlaError (INVALID_REGULAR_EXPRESSION) where RE2 cannot read it."""
+    """Raise OttlaError (INVALID_REGULAR_EXPRESSION) if RE2 cannot read the pattern."""
     _compiled(pattern)
 
 
 def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
-    """Look up what every member reads."""
+    """Determine which topics each member reads."""
     patterns = {each.topic_regex for each in group.members.values() if each.topic_regex}
     matching = {pattern: _matching(pattern, topics.names()) for pattern in patterns}
     names: set[str] = set()
@@ -83,15 +84,15 @@ def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
 
 
 def _sight_of_share(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Sight:
-    """Return the topics that a member was assigned and so may see, as far as is known."""
+    """Return a sight of the topics assigned to a member, for use while its own is not known."""
     held = {topics.name_of(slot.topic_id) for slot in group.target_of(member_id)}
     return lambda name: name in held
 
 
 def _matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
-    """Topics whose whole name matches, internal ones included.
+    """Topics whose whole name matches, internal topics included.
 
-    Only a client that resolves its pattern itself leaves internal topics out.
+    Internal topics are left out only by clients that resolve their pattern themselves.
     """
     found = _compiled(pattern)
     return frozenset(name for name in names if found.fullmatch(name))
@@ -113,9 +114,9 @@ def reconcile(
     is_taken: IsTaken,
     owned: Collection[AssignedSlot] | None,
 ) -> Current:
-    """The member's next step, or the same value where there is none.
+    """Return the member's next assignment, or `current` if it does not change.
 
-    `owned` are the partitions that the member reports; None where it reports none.
+    `owned` are the partitions that the member reports as owned; None if its request has no list.
     """
     match current.state:
         case MemberState.STABLE:
@@ -158,7 +159,7 @@ def _step(
 
 
 def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None:
-    """Raise the epoch where members or topics have changed, and have the target follow it."""
+    """Raise the group epoch if members or topics changed; compute a new target if it is behind."""
     topics = turn.topics
     if group.seen_topics is topics.token and not is_changed and group.epoch == group.target_epoch:
         return
@@ -178,9 +179,9 @@ def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None
 
 
 def _take_sights(group: ConsumerGroup, subscriptions: Subscriptions) -> bool:
-    """Note what members read by patterns; whether one of them reads other topics than before.
+    """Store the topics that members with patterns read; return whether they have changed.
 
-    One that was heard now for the first time does, where the target was made without its sight.
+    They have also changed if the target was computed before a member's sight was known.
     """
     is_changed = False
     for member_id in group.sights:
@@ -192,7 +193,7 @@ def _take_sights(group: ConsumerGroup, subscriptions: Subscriptions) -> bool:
 
 
 def _next_epoch(group: ConsumerGroup) -> int:
-    """One more than before. As in Kafka, a new group is in epoch 1, and topic names raise it."""
+    """Return the next group epoch. As in Kafka, a new group has epoch 1, or 2 with topic names."""
     if group.epoch == NO_EPOCH:
         has_names = any(metadata.topic_names for metadata in group.members.values())
         return FIRST_EPOCH + has_names
@@ -221,7 +222,7 @@ def _assign(turn: Turn, group: ConsumerGroup, subscriptions: Subscriptions) -> N
 
 
 def preferred_assignor(group: ConsumerGroup, offered: Collection[str]) -> str:
-    """The assignor that most members ask for; the broker's first where none asks."""
+    """The assignor that most members request; the broker's first one if no member requests any."""
     votes: dict[str, int] = {}
     for metadata in group.members.values():
         if metadata.server_assignor in offered:

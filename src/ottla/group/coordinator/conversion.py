@@ -1,8 +1,8 @@
 """Groups that change from the classic protocol to the consumer protocol, and back (KIP-848).
 
-An empty group changes at once. One with members changes while they read on, where
-`group.consumer.migration.policy` allows it: up when the first member of the consumer protocol
-joins, down when the last one is gone.
+An empty group changes at once. A group with members changes while they continue to read, if
+`group.consumer.migration.policy` allows it: it is upgraded when the first member of the consumer
+protocol joins, and downgraded when the last such member is gone.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ _DOWNGRADES = ("bidirectional", "downgrade")
 
 
 def empty_to_consumer_group(registry: Registry, turn: Turn, group_id: str) -> ConsumerGroup:
-    """A new group of the consumer protocol, or an empty classic one that becomes it."""
+    """Create a group of the consumer protocol, or convert an empty classic group to it."""
     classic = registry.groups.get(group_id)
     if classic is not None:
         _forget_waits(turn, classic)
@@ -55,7 +55,7 @@ def empty_to_consumer_group(registry: Registry, turn: Turn, group_id: str) -> Co
 
 
 def begin_classic_again(registry: Registry, turn: Turn, group_id: str) -> None:
-    """An empty group of the consumer protocol, if there is one, becomes a classic one."""
+    """Convert an empty group of the consumer protocol, if there is one, to a classic group."""
     group = registry.consumer_groups.get(group_id)
     if group is not None:
         assert group.is_empty
@@ -64,7 +64,7 @@ def begin_classic_again(registry: Registry, turn: Turn, group_id: str) -> None:
 
 
 def upgrade(registry: Registry, turn: Turn, classic: Group) -> ConsumerGroup:
-    """Have a classic group with members go on under the consumer protocol.
+    """Convert a classic group with members to the consumer protocol.
 
     All members keep their partitions. Raises OttlaError (GROUP_ID_NOT_FOUND) with the reason if
     that is impossible.
@@ -91,7 +91,7 @@ def upgrade(registry: Registry, turn: Turn, classic: Group) -> ConsumerGroup:
 
 
 def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -> None:
-    """Have a group go on under the classic protocol if only such members are left in it."""
+    """Convert a group to the classic protocol if only classic members are left in it."""
     settings = turn.settings
     if (
         not group.members
@@ -122,20 +122,20 @@ def downgrade_if_classic(registry: Registry, turn: Turn, group: ConsumerGroup) -
     registry.groups[group.group_id] = classic
     for member in classic.members.values():
         keep_alive(turn, classic, member)
-    # Without a leader: a generation of the classic protocol is still to come.
+    # The record has no leader, because the group has no classic generation yet.
     stored = classic.to_stored()
     turn.write(GroupRecord(group.group_id, replace(stored, leader=None)))
     _begin_generation(turn, classic)
 
 
 def go_on_after_downgrade(turn: Turn, group: Group) -> None:
-    """Resume a downgrade of which a new coordinator finds only the change of protocol."""
+    """Resume a downgrade after which the log has no generation of the classic protocol yet."""
     if group.stored is not None and group.stored.members and group.stored.leader is None:
         _begin_generation(turn, group)
 
 
 def _overtake(turn: Turn, group: ConsumerGroup) -> None:
-    """Drop the group's records that this turn has decided so far."""
+    """Drop the group's records, except tombstones, that this turn has decided so far."""
     turn.decision.records = [
         record
         for record in turn.decision.records

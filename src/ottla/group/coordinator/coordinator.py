@@ -29,7 +29,7 @@ from ottla.wire.messages.groups import ListedGroup
 
 
 class GroupCoordinator:
-    """Has the groups, the commands about members and about offsets; acts on deadlines."""
+    """The groups, with the commands on members and on offsets, and the work at deadlines."""
 
     def __init__(self, settings: GroupSettings) -> None:
         self.registry = Registry(settings)
@@ -86,7 +86,7 @@ class GroupCoordinator:
         ]
 
     def describe(self, call: Call, group_id: str) -> GroupDecision:
-        """DescribeGroups for one group; the answer is a DescribedGroup."""
+        """Handle DescribeGroups for one group; the answer is a DescribedGroup."""
         group = self.registry.groups.get(group_id)
         is_other = self.registry.knows(group_id)
         return answered(
@@ -97,7 +97,7 @@ class GroupCoordinator:
     def describe_consumer_group(
         self, call: Call, group_id: str, topics: TopicsView
     ) -> GroupDecision:
-        """ConsumerGroupDescribe for one group; the answer is its DescribedConsumerGroup."""
+        """Handle ConsumerGroupDescribe for one group; the answer is a DescribedConsumerGroup."""
         group = self.registry.consumer_groups.get(group_id)
         is_other = self.registry.knows(group_id)
         assignors = self.registry.settings.consumer_assignors
@@ -109,13 +109,13 @@ class GroupCoordinator:
         )
 
     def describe_share_group(self, group_id: str, topics: TopicsView) -> DescribedShareGroup:
-        """A group in the form of ShareGroupDescribe."""
+        """Describe a share group for ShareGroupDescribe."""
         group = self.share.groups.get(group_id)
         is_other = self.registry.knows(group_id)
         return descriptions.describe_share_group(group_id, group, topics, is_other=is_other)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-        """ListGroups, with the filters of its request."""
+        """Return the groups that pass the filters of ListGroups."""
         return [
             descriptions.listed(group)
             for group in (*self.registry.all(), *self.share.groups.values())
@@ -123,7 +123,7 @@ class GroupCoordinator:
         ]
 
     def delete(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
-        """DeleteGroups for one group; the answer is an ErrorCode."""
+        """Handle DeleteGroups for one group; the answer is an ErrorCode."""
         turn = self.registry.turn(at)
         group = self.registry.any(group_id)
         turn.reply(call.ticket, delete_group(turn, group, self.registry.pending))

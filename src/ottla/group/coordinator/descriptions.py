@@ -34,9 +34,9 @@ _GROUP_NOT_FOUND_FROM = 6
 def describe_classic_group(
     group_id: str, group: Group | None, version: int, *, is_other: bool
 ) -> DescribedGroup:
-    """The group as it stands. What members offer is shown of a stable group only, as in Kafka.
+    """Describe a classic group. As in Kafka, members' metadata is shown only if it is stable.
 
-    `is_other`: where `group` is None, whether there is one of another type by that id.
+    If `group` is None, `is_other` says whether a group of another type has the id.
     """
     if group is None:
         if version < _GROUP_NOT_FOUND_FROM:
@@ -75,7 +75,7 @@ def describe_consumer_group(
     *,
     is_other: bool,
 ) -> DescribedConsumerGroup:
-    """The group with the current and the target assignment of each member."""
+    """Describe a group with the current and the target assignment of each member."""
     if group is None and not group_id:
         return DescribedConsumerGroup(error_code=ErrorCode.INVALID_GROUP_ID)
     if group is None:
@@ -118,7 +118,7 @@ def describe_consumer_group(
 def describe_share_group(
     group_id: str, group: ShareGroup | None, topics: TopicsView, *, is_other: bool
 ) -> DescribedShareGroup:
-    """The group with its members and their assignments."""
+    """Describe a share group with its members and their assignments."""
     if group is None:
         return DescribedShareGroup(
             group_id=group_id,
@@ -161,14 +161,14 @@ def _not_found(group_id: str, kind: str, *, is_other: bool) -> str:
 
 
 def is_listed(group: AnyGroup | ShareGroup, states: Sequence[str], types: Sequence[str]) -> bool:
-    """Whether the group passes the filters; an empty one lets all pass, case does not matter."""
+    """Whether the group passes the filters. Case is ignored; an empty filter passes all groups."""
     if states and group.state.value.lower() not in {state.lower() for state in states}:
         return False
     return not types or _type(group) in {each.lower() for each in types}
 
 
 def listed(group: AnyGroup | ShareGroup) -> ListedGroup:
-    """The group as a line of a list."""
+    """Return the group's entry in a ListGroups response."""
     if isinstance(group, ShareGroup):
         protocol_type: str | None = SHARE
     else:

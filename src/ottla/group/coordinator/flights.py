@@ -20,9 +20,9 @@ from ottla.group.values.notes import (
     Targeted,
 )
 
-# The causes kept of a rebalance, the first ones; the others are only counted.
+# How many causes of a rebalance are kept; later causes are only counted.
 _CAUSES_MAX = 16
-# The members kept that were without partitions, the longest ones.
+# How many members are kept of those that were without partitions the longest.
 _WAITS_MAX = 8
 
 
@@ -40,12 +40,12 @@ class Ending(StrEnum):
 
 @dataclass(slots=True)
 class Flight:
-    """One rebalance, from its cause until all members had their assignments. Times in ms.
+    """One rebalance, from its cause until all members have their assignments. Times are in ms.
 
-    `without_ms` holds how long each member had no partitions; members that still have none are
-    in `stopped`, each with the time since when. `formed_ms` is how long the join phase took.
-    Of an earlier rebalance than the last only the longest are kept; `without_members` and
-    `without_total_ms` are of all.
+    `without_ms` is how long each member had no partitions. `stopped` has the members that still
+    have none, each with the time at which it lost them. `formed_ms` is how long the join phase
+    took. When the next rebalance begins, `without_ms` is cut to the longest times, while
+    `without_members` and `without_total_ms` still count all members.
     """
 
     protocol: str
@@ -77,7 +77,7 @@ class Flight:
         self.duration_ms = at.now_ms - self.began.now_ms
 
     def add_without(self, member_id: str, wait_ms: int) -> None:
-        """The member has been without partitions for so long, perhaps once more."""
+        """Add the time that a member was without partitions, perhaps not for the first time."""
         self.without_members += member_id not in self.without_ms
         self.without_total_ms += wait_ms
         self.without_ms[member_id] = self.without_ms.get(member_id, 0) + wait_ms
@@ -88,7 +88,7 @@ class Flight:
         return ordered[:_WAITS_MAX]
 
     def shrink(self) -> None:
-        """End this rebalance's notes, as another has begun."""
+        """Drop the details of this rebalance, as another has begun."""
         self.without_ms = dict(self.longest())
         self.stopped = {}
         self.unsettled = None
@@ -97,8 +97,8 @@ class Flight:
 class Flights:
     """The latest rebalances of each group, oldest first.
 
-    Holds `per_group` of each of `groups` groups; of more groups, those that were quiet for
-    longest are forgotten.
+    Holds at most `per_group` rebalances for each of at most `groups` groups. Beyond that, it drops
+    the group whose latest cause is the oldest.
     """
 
     def __init__(self, *, per_group: int = 16, groups: int = 1024) -> None:
@@ -109,11 +109,11 @@ class Flights:
         self._held: OrderedDict[str, deque[Flight]] = OrderedDict()
 
     def of(self, group_id: str) -> tuple[Flight, ...]:
-        """The rebalances of a group; empty where nothing is known."""
+        """The known rebalances of a group."""
         return tuple(self._held.get(group_id, ()))
 
     def take(self, notes: Iterable[Note], at: Moment) -> None:
-        """Enter notes into the rebalances of their groups."""
+        """Add notes to the rebalances of their groups."""
         for note in notes:
             if isinstance(note, GroupEvent):
                 self._on_cause(note, at)
@@ -165,7 +165,7 @@ def _go_on(flight: Flight, note: Note, at: Moment) -> None:
                 if since_ms is not None and size > 0 and at.now_ms > since_ms:
                     flight.add_without(member_id, at.now_ms - since_ms)
         case _ if not flight.is_open:
-            pass  # It went on after it was given up.
+            pass  # The rebalance has ended or was given up, so the note is ignored.
         case Formed(_, epoch, ended_by):
             flight.epoch, flight.ended_by = epoch, ended_by
             flight.formed_ms = at.now_ms - flight.began.now_ms

@@ -1,4 +1,4 @@
-"""The commands about members, of whichever protocol they and their group speak."""
+"""The commands on members, for both protocols of members and of groups."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.group.classic import join_group
@@ -38,7 +38,7 @@ class MembershipCommands:
         self._registry = registry
 
     def join(self, call: Call, request: JoinGroupRequest, at: Moment) -> GroupDecision:
-        """JoinGroup. Only a caller without a member id creates a group."""
+        """Handle JoinGroup. Only a caller without a member id creates a group."""
         turn = self._registry.turn(at)
         code = join_group.check_session_timeout(turn, request)
         if code is not ErrorCode.NONE:
@@ -67,7 +67,7 @@ class MembershipCommands:
         return turn.decision
 
     def sync(self, call: Call, request: SyncGroupRequest, at: Moment) -> GroupDecision:
-        """SyncGroup."""
+        """Handle SyncGroup."""
         turn = self._registry.turn(at)
         group = self._registry.any(request.group_id)
         if group is None:
@@ -79,7 +79,7 @@ class MembershipCommands:
         return turn.decision
 
     def heartbeat(self, call: Call, request: HeartbeatRequest, at: Moment) -> GroupDecision:
-        """Heartbeat."""
+        """Handle Heartbeat."""
         turn = self._registry.turn(at)
         group = self._registry.any(request.group_id)
         if group is None:
@@ -92,7 +92,7 @@ class MembershipCommands:
         return turn.decision
 
     def leave(self, call: Call, request: LeaveGroupRequest, at: Moment) -> GroupDecision:
-        """LeaveGroup; before version 3 the one member's error is the whole answer's."""
+        """Handle LeaveGroup. Before version 3 the answer has only the error of its one member."""
         turn = self._registry.turn(at)
         group = self._registry.any(request.group_id)
         members = classic_membership.leaving_members(request, call.version)
@@ -118,7 +118,7 @@ class MembershipCommands:
         at: Moment,
         sight: Sight = sees_all,
     ) -> GroupDecision:
-        """ConsumerGroupHeartbeat (KIP-848). A pattern finds the topics that the client sees."""
+        """Handle ConsumerGroupHeartbeat (KIP-848); `sight` limits which topics a pattern finds."""
         turn = self._registry.turn(at)
         try:
             heartbeats.require_valid(request, call.version, self._registry.settings)
@@ -134,7 +134,7 @@ class MembershipCommands:
         return turn.decision
 
     def _consumer_group(self, turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-        """The group of a heartbeat. A joining member creates it, or converts it."""
+        """Return the group of a heartbeat; a joining member creates or converts it."""
         group_id = request.group_id
         known = self._registry.consumer_groups.get(group_id)
         if known is not None:

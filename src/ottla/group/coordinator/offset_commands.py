@@ -1,4 +1,4 @@
-"""The commands about offsets: committed, asked for, forgotten."""
+"""The commands on offsets: commit, fetch, delete and expire."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,7 +27,7 @@ class OffsetCommands:
         check: commit.PartitionCheck,
         at: Moment,
     ) -> GroupDecision:
-        """OffsetCommit. The first one of a group that only stores offsets creates the group."""
+        """Handle OffsetCommit. A group that only stores offsets is created by the first commit."""
         turn = self._registry.turn(at)
         if request.group_id in self._registry.share:
             refused = commit.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND, check)
@@ -44,7 +44,7 @@ class OffsetCommands:
         exists: stored_offsets.Exists,
         at: Moment,
     ) -> GroupDecision:
-        """TxnOffsetCommit. Its records are for `apply_pending`, and wait for the outcome."""
+        """Handle TxnOffsetCommit. Its records go to `apply_pending`, and wait for the outcome."""
         turn = self._registry.turn(at)
         if request.group_id in self._registry.share:
             code = ErrorCode.GROUP_ID_NOT_FOUND
@@ -64,10 +64,11 @@ class OffsetCommands:
         *,
         is_stable: bool = False,
     ) -> GroupDecision:
-        """OffsetFetch for one group; `build` makes the answer.
+        """Handle OffsetFetch for one group; `build` makes the answer.
 
-        It has all applied offsets, and like all answers is sent once they are committed. With
-        `is_stable` it leaves out offsets that a transaction may still change (KIP-447).
+        The answer has all applied offsets. Like all answers, it is sent once those are committed.
+        With `is_stable` it has an error in place of each offset that a transaction may still change
+        (KIP-447).
         """
         fetched = stored_offsets.fetch(self._registry.any(group_id), wanted)
         if is_stable and self._registry.pending:
@@ -78,7 +79,7 @@ class OffsetCommands:
         """Whether a caller may fetch offsets of a consumer group (KIP-848).
 
         An administrator names no member (null) and no epoch (-1). Every other caller must be a
-        member in its present epoch; the empty member id is no member's. A null id with an epoch
+        member in its present epoch; no member has an empty member id. A null id with an epoch
         is UNKNOWN_MEMBER_ID here; Kafka fails with UNKNOWN_SERVER_ERROR.
         """
         group = self._registry.consumer_groups.get(group_id)
@@ -94,14 +95,14 @@ class OffsetCommands:
         exists: stored_offsets.Exists,
         at: Moment,
     ) -> GroupDecision:
-        """OffsetDelete."""
+        """Handle OffsetDelete."""
         turn = self._registry.turn(at)
         group = self._registry.any(request.group_id)
         turn.reply(call.ticket, stored_offsets.delete_offsets(turn, group, request, exists))
         return turn.decision
 
     def expire_offsets(self, at: Moment) -> GroupDecision:
-        """Delete offsets older than `offsets.retention.minutes`, and groups without any."""
+        """Delete offsets older than `offsets.retention.minutes`, and empty groups without any."""
         turn = self._registry.turn(at)
         self._registry.sweep()
         for group in self._registry.all():

@@ -21,7 +21,7 @@ from ottla.group.values.timers import Timers
 
 
 class Registry:
-    """Groups by id, and their deadlines. `apply` changes what must survive a restart.
+    """Groups by id, and their deadlines. Only `apply` changes the durable state.
 
     Invariant: an id is in one of `groups` (of the classic protocol), `consumer_groups`, `share`.
     """
@@ -35,7 +35,7 @@ class Registry:
         self.pending = PendingOffsets()
 
     def any(self, group_id: str) -> AnyGroup | None:
-        """The group of that id, of whichever protocol."""
+        """The group of that id, of the classic or the consumer protocol."""
         return self.groups.get(group_id) or self.consumer_groups.get(group_id)
 
     def all(self) -> Iterator[AnyGroup]:
@@ -47,7 +47,7 @@ class Registry:
         return len(self.groups) + len(self.consumer_groups) + len(self.share.groups)
 
     def knows(self, group_id: str) -> bool:
-        """Whether there is a group of that id, of whichever protocol."""
+        """Whether there is a group of that id, of any type."""
         return self._is_taken(group_id) or group_id in self.share
 
     def turn(self, at: Moment) -> Turn:
@@ -55,7 +55,7 @@ class Registry:
         return Turn(self.settings, self.timers, at)
 
     def apply(self, record: CoordinatorRecord) -> None:
-        """Make a record part of the state: at its append, or when the partition is replayed."""
+        """Apply a record to the state: when it is appended, or replayed."""
         match record:
             case OffsetRecord(group_id, topic_partition, committed):
                 if self.pending:
@@ -88,7 +88,7 @@ class Registry:
                 self.share.apply(record)
 
     def apply_pending(self, producer_id: int, record: CoordinatorRecord) -> None:
-        """Keep an offset record of a transaction, which takes effect if that is committed.
+        """Keep an offset record of a transaction; it takes effect if the transaction commits.
 
         If there is no group of that id, it is created now, as in Kafka.
         """
@@ -110,7 +110,7 @@ class Registry:
         """Drop groups without records and without pending offsets."""
         void = {group_id for group_id, group in self.groups.items() if group.is_void}
         if void and self.pending:
-            # Groups with pending offsets stay, unless their id is a share group's by now.
+            # Groups with pending offsets stay, unless a share group has their id by now.
             void -= {each for each in self.pending.groups() if each not in self.share}
         for group_id in void:
             del self.groups[group_id]

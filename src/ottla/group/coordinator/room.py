@@ -1,7 +1,7 @@
-"""How many groups a broker takes, of all its clients and of one of them. Pure: time is an argument.
+"""Limits the groups of a broker, in total and per owner. Pure: time is an argument.
 
-A group costs its client one request and the broker two kilobytes, for offsets.retention.minutes
-where an offset was committed.
+A group costs its client one request and the broker two kilobytes, kept for
+offsets.retention.minutes if an offset was committed.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,12 @@ from ottla.base.fairness import fair_share
 
 # A name is kept with the group, in records and with each of its members.
 GROUP_ID_CHARACTERS_MAX = 1024
-# Groups that have ended are looked for at most so often: a client that is refused tries again.
+# The least time between two searches for groups that have ended: refused clients retry often.
 _LOOK_MS = 10_000
 
 
 class _Owned:
-    """Groups that one user began while this broker ran."""
+    """The groups that one owner has created since this broker started."""
 
     __slots__ = ("groups", "looked_ms")
 
@@ -26,16 +26,20 @@ class _Owned:
 
 
 class GroupRoom:
-    """Decides whether a group may begin. An owner is a user, or an address without a login."""
+    """Decides whether an owner may create a group.
+
+    An owner is a user, or the address of a client without a login.
+    """
 
     def __init__(self, exists: Callable[[str], bool]) -> None:
-        """`exists`: whether this broker has the group."""
+        """`exists` says whether this broker has a group."""
         self._exists = exists
         self._owners: dict[str, _Owned] = {}
 
     def begin(self, owner: str, group_id: str, count: int, most: int, now_ms: int) -> None:
-        """Note a new group of `owner`, in addition to the `count` that the broker has.
+        """Note a new group of `owner`, in addition to the `count` groups that the broker has.
 
+        `most` is the setting group.max.count.
         Raises OttlaError, with cause and remedy: INVALID_GROUP_ID, GROUP_MAX_SIZE_REACHED.
         """
         if len(group_id) > GROUP_ID_CHARACTERS_MAX:

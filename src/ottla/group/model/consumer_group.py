@@ -24,15 +24,15 @@ NEW = Current(0, 0, MemberState.STABLE, NOTHING, NOTHING)
 # The epoch of a group without records, and the one it is created with.
 NO_EPOCH = 0
 FIRST_EPOCH = 1
-# The epoch of a static member that has left for a while and will be back.
+# The epoch of a static member that has left temporarily and is expected back.
 AWAY = -2
 
 
 class ConsumerGroupState(StrEnum):
-    """Where a group stands, by the names Kafka shows.
+    """The state of a group, by Kafka's names.
 
-    EMPTY: no members. ASSIGNING: the target is older than the group. RECONCILING: some member has
-    not reached its target. STABLE: all have.
+    EMPTY: no members. ASSIGNING: the target assignment is for an older group epoch. RECONCILING:
+    some member has not reached its target. STABLE: all members have reached their targets.
     """
 
     EMPTY = "Empty"
@@ -44,8 +44,8 @@ class ConsumerGroupState(StrEnum):
 class ConsumerGroup:
     """One group. Everything in it is durable: `apply` alone changes it.
 
-    Invariant: owners has for each partition the one member that has it or must revoke it.
-    Invariant: current and target hold members only.
+    Invariant: `owners` maps each partition to the one member that has it or must revoke it.
+    Invariant: the keys of `current` and `target` are members.
     """
 
     __slots__ = (
@@ -78,15 +78,15 @@ class ConsumerGroup:
         self.current: dict[str, Current] = {}
         self.owners: dict[AssignedSlot, str] = {}
         self.offsets: dict[TopicPartition, CommittedOffset] = {}
-        # Names of the topics its members read, patterns included: known from the first heartbeat
-        # a coordinator sees, None before.
+        # Names of the topics that members read, by name or by pattern; None before this
+        # coordinator has received a heartbeat.
         self.subscribed: frozenset[str] | None = None
         # The heartbeat interval and session timeout last sent to members.
         self.pace: Pace | None = None
-        # Of members that subscribe by a pattern: what they may see, and which topics they read.
+        # For members that subscribe by a pattern: the topics they may see, and those they read.
         self.sights: dict[str, Sight] = {}
         self.read_by: dict[str, frozenset[UUID]] = {}
-        # Those of them that were not heard yet when the target was made.
+        # Members with a pattern whose sight was still unknown when the target was computed.
         self.unheard: frozenset[str] = frozenset()
         # The topics that `topics_hash` was last compared with, None if it must be compared again.
         self.seen_topics: object = None
@@ -126,13 +126,13 @@ class ConsumerGroup:
         return self.owners.get(slot, by_other_than) != by_other_than
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads `topic`; True where that is not known yet."""
+        """Whether a member reads `topic`; True if that is not known yet."""
         if not self.members:
             return False
         return self.subscribed is None or topic in self.subscribed
 
     def apply(self, record: ConsumerGroupRecord) -> None:
-        """Make a record part of the state. Applying it twice changes nothing more."""
+        """Apply a record to the state; applying it twice has the same effect as once."""
         match record:
             case EpochRecord(_, epoch, topics_hash):
                 self.epoch = epoch or 0

@@ -1,4 +1,4 @@
-"""A group: its members, its offsets, and the state they are in."""
+"""A group of the classic protocol: its members, its offsets, and its state."""
 
 from enum import StrEnum
 
@@ -32,12 +32,12 @@ class GroupState(StrEnum):
 class Group:
     """One group of the classic protocol.
 
-    Durable are `stored` and `offsets`: only the coordinator's `apply` touches them. Everything
-    else is the working state of a rebalance; a restart rebuilds it from `stored`, and members that
-    were in the middle of a join send it again.
+    `stored` and `offsets` are durable: only the coordinator's `apply` changes them. Everything
+    else is the working state of a rebalance: a restart rebuilds it from `stored`, and members
+    retry a JoinGroup that was not answered.
 
     Invariant: static_members maps the instance ids of members to their member ids.
-    Invariant: leader is in members, or None where members is empty.
+    Invariant: leader is in members, or None if members is empty.
     """
 
     __slots__ = (
@@ -74,11 +74,11 @@ class Group:
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
-        # Ids handed out with MEMBER_ID_REQUIRED that have not come back yet, the oldest first.
+        # Member ids sent with MEMBER_ID_REQUIRED that have not joined yet, the oldest first.
         self.pending_joins: dict[str, None] = {}
-        # Members that have not asked for the assignment of this generation yet.
+        # Members that have not sent SyncGroup in this generation yet.
         self.pending_syncs: set[str] = set()
-        # Topics the members read; None where that cannot be known.
+        # Topics the members read; None if that cannot be known.
         self.subscribed: frozenset[str] | None = None
         # The first rebalance of an empty group waits a while for more members.
         self.is_initial = False
@@ -111,7 +111,7 @@ class Group:
         )
 
     def enter(self, state: GroupState, timestamp_ms: int) -> None:
-        """Be in `state` from now on."""
+        """Change to `state`."""
         self.state = state
         self.state_timestamp_ms = timestamp_ms
 
@@ -127,7 +127,7 @@ class Group:
             self.leader = member.member_id
 
     def remove(self, member_id: str) -> Member | None:
-        """Remove a member or a handed-out id. If it was the leader, the next member is."""
+        """Remove a member or a handed-out id; the next member replaces a removed leader."""
         self.pending_joins.pop(member_id, None)
         self.pending_syncs.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -152,7 +152,7 @@ class Group:
         return member
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Whether the caller is the member it says it is (KIP-345 for static ones)."""
+        """Check the caller's member id, and the instance id of a static member (KIP-345)."""
         if group_instance_id is not None:
             known = self.static_members.get(group_instance_id)
             if known is None:
@@ -169,7 +169,7 @@ class Group:
         return set.intersection(*offered) if offered else set()
 
     def accepts(self, protocol_type: str, protocols: tuple[OfferedProtocol, ...]) -> bool:
-        """Whether a member that offers `protocols` fits in."""
+        """Whether a member that offers `protocols` may join."""
         if not protocol_type or not protocols:
             return False
         if self.state is GroupState.EMPTY:
@@ -181,7 +181,10 @@ class Group:
         )
 
     def select_protocol(self) -> str:
-        """The assignor most members like best among those all offer; a tie goes to the eldest."""
+        """Return the assignor with the most votes among those that all members offer.
+
+        If votes are equal, the choice of the earliest member wins.
+        """
         candidates = self.common_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():
@@ -190,7 +193,7 @@ class Group:
         return max(votes, key=lambda name: votes[name])
 
     def refresh_subscription(self) -> None:
-        """Work out which topics the members read."""
+        """Determine which topics the members read."""
         self.subscribed = subscribed_topics(
             self.protocol_type,
             None
@@ -199,13 +202,13 @@ class Group:
         )
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether a member reads `topic`; True where that is not known."""
+        """Whether a member reads `topic`; True for consumers whose topics are not known."""
         if self.subscribed is None:
             return self.uses_consumer_protocol
         return topic in self.subscribed
 
     def to_stored(self, assignments: dict[str, bytes] | None = None) -> StoredGroup:
-        """The group as a record, with new assignments or those its members have."""
+        """The group as its record, with `assignments`, or the present ones if that is None."""
         return StoredGroup(
             protocol_type=self.protocol_type or "",
             generation=self.generation,
@@ -230,9 +233,10 @@ class Group:
         )
 
     def adopt(self, stored: StoredGroup) -> None:
-        """Be as `stored` says. Members known already keep what they offer and wait for.
+        """Set the group's state from its record.
 
-        In a rebalance, ids of static members that change in the record have changed here already.
+        Known members keep their protocols and waiting requests. A record that only changes member
+        ids of static members during a rebalance is not applied: those ids have changed here before.
         """
         before, self.stored = self.stored, stored
         is_rebalancing = self.state in (
@@ -267,7 +271,7 @@ class Group:
         self.refresh_subscription()
 
 
-# A group of either protocol: both hold offsets.
+# A group of either protocol: both have committed offsets.
 AnyGroup = Group | ConsumerGroup
 
 

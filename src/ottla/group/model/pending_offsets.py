@@ -17,21 +17,21 @@ class _Place(NamedTuple):
 class PendingOffsets:
     """All pending offsets of one coordinator, by producer.
 
-    An offset that was written after a pending one stays when the pending one's transaction
-    commits: the order of the log decides, not that of the outcomes.
+    A pending offset does not replace an offset that was written later, even if its transaction
+    commits afterwards: the order in the log decides, not the order of the outcomes.
     """
 
     def __init__(self) -> None:
         # None stands for an offset that a later one has replaced: it only waits for its outcome.
         self._by_producer: dict[int, dict[_Place, CommittedOffset | None]] = {}
-        # The producers with something pending at a place, in the order of the log.
+        # The producers with pending offsets for a group and partition, in the order of the log.
         self._producers: dict[_Place, dict[int, None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_producer)
 
     def add(self, producer_id: int, record: OffsetRecord, *, is_overtaken: bool = False) -> None:
-        """Add an offset of a transaction; `is_overtaken`: a later offset has replaced it."""
+        """Add an offset of a transaction. If `is_overtaken`, a later offset has replaced it."""
         place = _Place(record.group_id, record.topic_partition)
         offset = None if is_overtaken else record.committed
         self._by_producer.setdefault(producer_id, {})[place] = offset
@@ -44,11 +44,11 @@ class PendingOffsets:
         return _Place(group_id, topic_partition) in self._producers
 
     def of_group(self, group_id: str) -> Iterator[TopicPartition]:
-        """The partitions in which something of the group is pending."""
+        """The partitions for which the group has pending offsets."""
         return (place.topic_partition for place in self._producers if place.group_id == group_id)
 
     def groups(self) -> set[str]:
-        """The ids of all groups of which something is pending."""
+        """The ids of all groups with pending offsets."""
         return {place.group_id for place in self._producers}
 
     def overtake(self, group_id: str, topic_partition: TopicPartition) -> None:
@@ -58,7 +58,7 @@ class PendingOffsets:
             self._by_producer[producer_id][place] = None
 
     def end(self, producer_id: int, *, is_commit: bool) -> list[OffsetRecord]:
-        """End the producer's transaction; the offsets it commits that no later one replaced."""
+        """End the producer's transaction; return its committed offsets that were not replaced."""
         committed = []
         for place, offset in self._by_producer.pop(producer_id, {}).items():
             waiting = self._producers[place]

@@ -19,7 +19,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When a command is decided, and the topics there are then.
+    """The time of a command, and the topics that exist at that time.
 
     `now_ms` is monotonic, `timestamp_ms` the time of day.
     """
@@ -37,7 +37,7 @@ class Call:
     version: int
     client_id: str = ""
     client_host: str = ""
-    # Fresh and unguessable: what makes a member id unique.
+    # A new, unguessable text that makes a generated member id unique.
     nonce: str = ""
 
 
@@ -59,12 +59,12 @@ class GroupDecision:
 
 
 def answered(call: Call, message: object) -> GroupDecision:
-    """The answer, and nothing else."""
+    """Return a decision that only answers the call."""
     return GroupDecision(replies=[GroupReply(call.ticket, message)])
 
 
 class Turn:
-    """One decision in the making: the time, the settings, and what was decided so far.
+    """The working state of one command: the time, the settings, and the decision so far.
 
     `now_ms` is monotonic and measures timeouts; `timestamp_ms` is the time of day and goes into
     records.
@@ -85,11 +85,11 @@ class Turn:
         self.decision.replies.append(GroupReply(ticket, message))
 
     def write(self, record: CoordinatorRecord) -> None:
-        """Have a record appended, then applied."""
+        """Add a record to append and then apply."""
         self.decision.records.append(record)
 
     def note(self, note: Note) -> None:
-        """Keep a reason, for `ottla why` and DescribeRebalances."""
+        """Add a note for `ottla why` and DescribeRebalances."""
         if isinstance(self.decision.notes, list):
             self.decision.notes.append(note)
         else:

@@ -43,10 +43,10 @@ def validate_member_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> E
 def validate_commit_epoch(
     group: ConsumerGroup, member_id: str, epoch: int, slots: Iterable[AssignedSlot]
 ) -> ErrorCode:
-    """As `validate_member_epoch`, but an earlier epoch may commit what the member has kept since.
+    """Like `validate_member_epoch`, but accept an earlier epoch for partitions kept since then.
 
-    KIP-1251: a commit that was on its way while the epoch rose need not be sent again. It is
-    refused as a whole if one of `slots` was assigned to the member later, or is not its own.
+    A commit that was in flight when the epoch rose need not be retried (KIP-1251). The whole commit
+    is refused if one of `slots` was assigned to the member later, or is not assigned to it.
     """
     code = validate_member_epoch(group, member_id, epoch)
     current = group.current.get(member_id)
@@ -69,9 +69,9 @@ _GROUP_NOT_FOUND_FROM = 9
 _MEMBER_EPOCH_FROM = 9
 _NO_EPOCH = -1
 
-# Says whether there is such a partition.
+# Whether a topic has a partition of that index.
 Exists = Callable[[str, int], bool]
-# Says of a topic in a request and a partition index whether there is such a partition.
+# The error of a partition index of a requested topic; NONE if the partition exists.
 PartitionCheck = Callable[[OffsetCommitRequestTopic, int], ErrorCode]
 
 
@@ -178,9 +178,9 @@ def commit(
 def commit_refused(
     request: OffsetCommitRequest, code: ErrorCode, check: PartitionCheck | None = None
 ) -> OffsetCommitResponse:
-    """The same error for every partition: this response has no other place for it.
+    """Answer every partition with the same error: the response has no error of its own.
 
-    As in Kafka, a partition that does not exist (by `check`) is answered with that.
+    As in Kafka, a partition that does not exist gets the error from `check` instead.
     """
     return OffsetCommitResponse(
         topics=[
@@ -206,7 +206,7 @@ def validate_commit_in_transaction(
     """Whether a producer may commit for the group (KIP-447).
 
     A producer that names no member, as all did before version 3, is accepted: its epoch fences
-    it. A consumer group is strict: only epoch -1 means that none is given.
+    it. In a group of the consumer protocol only epoch -1 means that no epoch is given.
     """
     is_member = bool(request.member_id) or request.group_instance_id is not None
     if group is None:

@@ -18,7 +18,7 @@ from ottla.wire.messages.group_offsets import (
     OffsetDeleteResponseTopic,
 )
 
-# The offset on the wire where none is committed.
+# The offset in answers for a partition without a committed offset.
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 
@@ -47,7 +47,7 @@ WantedTopic = tuple[str, Sequence[int]]
 def fetch(group: AnyGroup | None, wanted: Sequence[WantedTopic] | None) -> list[FetchedTopic]:
     """The committed offsets of the partitions in `wanted`, or all of them if it is None.
 
-    A partition without one gets offset -1, a group that does not exist has none.
+    A partition without a committed offset gets offset -1. An unknown group has no offsets.
     """
     offsets = {} if group is None else group.offsets
     if wanted is None:
@@ -76,7 +76,7 @@ def fetch(group: AnyGroup | None, wanted: Sequence[WantedTopic] | None) -> list[
 def without_pending(
     fetched: list[FetchedTopic], group_id: str, pending: PendingOffsets
 ) -> list[FetchedTopic]:
-    """UNSTABLE_OFFSET_COMMIT for offsets that a transaction may still change: retriable."""
+    """Answer UNSTABLE_OFFSET_COMMIT (retriable) for offsets that a transaction may still change."""
     return [
         FetchedTopic(
             topic,
@@ -96,7 +96,7 @@ def nothing_committed(partition: int, code: ErrorCode) -> FetchedOffset:
     return FetchedOffset(partition, NO_OFFSET, NO_LEADER_EPOCH, "", code)
 
 
-# Says whether there is such a partition.
+# Whether a topic has a partition of that index.
 Exists = Callable[[str, int], bool]
 
 
@@ -192,11 +192,12 @@ def expire(turn: Turn, group: AnyGroup, pending: PendingOffsets) -> None:
 
 
 def expired_offsets(group: AnyGroup, timestamp_ms: int, retention_ms: int) -> list[TopicPartition]:
-    """Which offsets have outlived the retention.
+    """Return the partitions whose committed offsets have expired.
 
-    It counts from when the group became empty; for a group that never had members from the commit.
-    In a group with members only offsets of topics that none reads expire, from their commit.
-    A commit with a retention of its own keeps that.
+    The retention of an empty classic group's offsets starts when the group became empty. It starts
+    at the commit for groups of the consumer protocol and groups that never had members. While a
+    group has members, only offsets of topics that no member reads expire, also counted from the
+    commit. A commit with an expiry of its own keeps that.
     """
     basis = _basis(group)
     if basis is None:
@@ -214,7 +215,7 @@ def expired_offsets(group: AnyGroup, timestamp_ms: int, retention_ms: int) -> li
 
 
 def _basis(group: AnyGroup) -> Callable[[CommittedOffset], int] | None:
-    """From when the retention of an offset counts; None where nothing may expire."""
+    """Return a function for the start of an offset's retention; None if none may expire."""
     if isinstance(group, ConsumerGroup) or group.protocol_type is None:
         return _commit_time
     if group.state is GroupState.EMPTY:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class AssignmentRecord:
-    """A record with a key and a value in Kafka's format; the version of the key is its number."""
+    """A record with a key and a value in Kafka's format; the key's version is the record type."""
 
     __slots__ = ()
 

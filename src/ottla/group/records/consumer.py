@@ -29,7 +29,7 @@ class MemberState(IntEnum):
     """A member's progress towards its target, by Kafka's numbers.
 
     STABLE: it has its target. UNREVOKED_PARTITIONS: it must revoke some partitions first.
-    UNRELEASED_PARTITIONS: it waits for some that others have not revoked yet.
+    UNRELEASED_PARTITIONS: it waits for partitions that other members have not revoked yet.
     """
 
     STABLE = 0
@@ -213,7 +213,7 @@ def _read_classic(stored: ClassicMemberMetadata | None) -> ClassicMember | None:
 
 
 def _read_given(topics: Iterable[TopicPartitions]) -> dict[AssignedSlot, int]:
-    """Records written before KIP-1251 have no epochs, so that only the present one counts."""
+    """Read the epochs of partitions; records from before KIP-1251 have none."""
     return {
         AssignedSlot(topic.topic_id, partition): epoch
         for topic in topics

@@ -43,14 +43,14 @@ class CommittedOffset:
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
-    # Set by clients before OffsetCommit v5 only: when it expires, before all settings.
+    # When the offset expires, whatever the settings; only clients before OffsetCommit v5 set it.
     expire_timestamp_ms: int | None = None
     topic_id: UUID = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMember:
-    """A member as it survives a restart."""
+    """A member of a classic group as its group's record has it."""
 
     member_id: str
     group_instance_id: str | None
@@ -65,18 +65,21 @@ class StoredMember:
 
 @dataclass(frozen=True, slots=True)
 class StoredGroup:
-    """A group as it survives a restart: its members as of the last assignment."""
+    """A classic group as its record has it: the members at the last assignment."""
 
     protocol_type: str
     generation: int
     protocol_name: str | None
     leader: str | None
-    # When the group came into its state; -1 if the record is older than that field.
+    # When the group entered its state; -1 if the record is older than that field.
     state_timestamp_ms: int
     members: tuple[StoredMember, ...]
 
     def with_member_id(self, instance_id: str, member_id: str) -> "StoredGroup":
-        """The same with `member_id` for the member of `instance_id`; itself where it has none."""
+        """Return a copy in which the member with `instance_id` has `member_id`.
+
+        Returns the group itself if there is no such member, or it has that member id already.
+        """
         old = next((one for one in self.members if one.group_instance_id == instance_id), None)
         if old is None or old.member_id == member_id:
             return self
@@ -88,7 +91,7 @@ class StoredGroup:
         )
 
     def is_renamed(self, other: "StoredGroup") -> bool:
-        """Whether `other` differs from this in ids of static members alone, if at all."""
+        """Whether `other` is equal, except perhaps for the member ids of static members."""
         renamed = self
         for one in other.members:
             if one.group_instance_id is not None:
@@ -133,14 +136,14 @@ def encode(record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes, value: bytes | None) -> CoordinatorRecord | None:
-    """Read a record back; None for a kind this broker does not know.
+    """Decode a record; None for a record type that this broker does not know.
 
-    Raises OttlaError (CORRUPT_MESSAGE) where the bytes are no such record.
+    Raises OttlaError (CORRUPT_MESSAGE) if the bytes are invalid.
     """
     try:
         kind = int.from_bytes(key[:2], "big")
         if kind in (_OFFSET_COMMIT, _LEGACY_OFFSET_COMMIT):
-            # Both kinds have the same fields, under another number.
+            # Both record types have the same fields, and only the type number differs.
             key = _OFFSET_COMMIT.to_bytes(2, "big") + key[2:]
             of = decode_versioned(OffsetCommitKey, key)
             committed = None if value is None else _decode_offset(value)

@@ -62,7 +62,7 @@ class ShareGroups:
         pace: Pace,
         at: Moment,
     ) -> GroupDecision:
-        """ShareGroupHeartbeat; the answer is a HeartbeatResult."""
+        """Handle ShareGroupHeartbeat; the answer is a HeartbeatResult."""
         turn = self._turn(at)
         try:
             heartbeats.require_valid(request)
@@ -76,7 +76,7 @@ class ShareGroups:
         return turn.decision
 
     def begun(self, call: Call, group_id: str) -> GroupDecision:
-        """The partitions with initialized state; the answer is an Allowed."""
+        """Return the partitions with initialized state; the answer is an Allowed."""
         group = self.groups.get(group_id)
         if group is None:
             allowed = Allowed(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -147,7 +147,7 @@ class ShareGroups:
         return turn.decision
 
     def delete(self, call: Call, group_id: str, at: Moment) -> GroupDecision:
-        """DeleteGroups for a group whose share state is deleted; the answer is an ErrorCode."""
+        """Delete a group whose share state is deleted (DeleteGroups); answers an ErrorCode."""
         turn = self._turn(at)
         group = self.groups.get(group_id)
         if group is None:
@@ -197,7 +197,7 @@ class ShareGroups:
             group.mend()
 
     def _joined(self, request: ShareGroupHeartbeatRequest) -> ShareGroup:
-        """The group of a heartbeat. A joining member creates it."""
+        """Return the group of a heartbeat; a joining member creates it."""
         group_id = request.group_id
         known = self.groups.get(group_id)
         if known is not None:

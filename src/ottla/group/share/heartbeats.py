@@ -63,7 +63,7 @@ class HeartbeatResult:
 
 
 def require_valid(request: ShareGroupHeartbeatRequest) -> None:
-    """Raises OttlaError (INVALID_REQUEST) if a heartbeat is invalid for any group."""
+    """Raise OttlaError (INVALID_REQUEST) if a heartbeat is invalid for any group."""
     _forbid(not request.group_id.strip(), "GroupId can't be empty.")
     _forbid(not request.member_id.strip(), "MemberId can't be empty.")
     _forbid(len(request.member_id) > _MEMBER_ID_LENGTH_MAX, "MemberId is too long.")

@@ -54,7 +54,7 @@ class Member:
 
     @property
     def identity(self) -> MemberIdentity:
-        """The member as answers to administrators name it."""
+        """The member's identity in answers to administrators."""
         return MemberIdentity(
             self.member_id, self.client_id, self.client_host, self.group_instance_id
         )
@@ -80,7 +80,7 @@ def subscribed_topics(
 ) -> frozenset[str] | None:
     """The topics in the members' subscriptions.
 
-    `metadata` is None before a protocol is chosen. Returns None where the topics cannot be known:
+    `metadata` is None before a protocol is chosen. Returns None if the topics cannot be known:
     another protocol type, or bytes that are no subscription.
     """
     if protocol_type != CONSUMER_PROTOCOL_TYPE:
@@ -109,7 +109,7 @@ def keeps_partitions(metadata: bytes) -> bool:
 
 
 def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition] | None:
-    """The partitions of a member's assignment; None where the bytes are no consumer's."""
+    """The partitions of a member's assignment; None if the bytes are not a consumer's."""
     if not assignment:
         return frozenset()
     try:

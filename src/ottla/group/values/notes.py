@@ -1,4 +1,4 @@
-"""A core's decisions about a group, as facts: `flights` makes the record of a rebalance of them.
+"""Notes on events in groups, from which `flights` builds the record of each rebalance.
 
 A note has the event and the decisive setting; the recipient adds the time.
 """
@@ -36,9 +36,9 @@ class MemberIdentity:
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """Something happened to a group of `protocol`; where it `is_trigger`, a rebalance follows.
+    """An event in a group of `protocol`; if `is_trigger`, a rebalance follows.
 
-    `setting` is the name and value of the decisive setting, None where there is none.
+    `setting` is the name and value of the decisive setting, None if there is none.
     """
 
     group_id: str
@@ -54,7 +54,7 @@ class GroupEvent:
 class Formed:
     """The members of a generation are known.
 
-    `ended_by` is the setting that ended the wait for them, None where all had joined.
+    `ended_by` is the setting that ended the wait for them, None if all had joined.
     """
 
     group_id: str
@@ -81,9 +81,9 @@ class MemberStopped:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The member got its assignment, `gained` of which it did not have before.
+    """A member got an assignment of `size` partitions, of which `gained` are new to it.
 
-    `is_settled`: nothing more comes to it in this epoch.
+    If `is_settled`, it gets no further partitions in this epoch.
     """
 
     group_id: str
@@ -95,7 +95,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """All members have their shares, or none is left. Partitions are -1 where unknown."""
+    """All members have their assignments, or the group is empty. -1 means an unknown number."""
 
     group_id: str
     epoch: int

@@ -25,7 +25,7 @@ class GroupSettings:
     # Which groups with members may change their protocol: bidirectional, upgrade, downgrade or
     # disabled.
     migration_policy: str = "bidirectional"
-    # Of share groups (KIP-932), likewise.
+    # The same settings of share groups (KIP-932).
     share_session_timeout_ms: int = 45_000
     share_heartbeat_interval_ms: int = 5_000
     share_max_size: int = 200

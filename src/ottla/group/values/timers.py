@@ -15,7 +15,7 @@ class Due(Enum):
 
 
 class TimerKey(NamedTuple):
-    """Identifies a deadline; `member_id` is empty where it is the whole group's."""
+    """Identifies a deadline; `member_id` is empty for a deadline of the whole group."""
 
     due: Due
     group_id: str
@@ -23,10 +23,10 @@ class TimerKey(NamedTuple):
 
 
 class Timers:
-    """Deadlines by key; setting one again replaces it.
+    """Deadlines by key; setting a key again replaces its deadline.
 
-    A deadline that moves later leaves its place in the heap and is put right when it comes up,
-    so that a heartbeat costs one assignment in a dict.
+    If a deadline moves later, its heap entry is corrected only when it reaches the head, so that a
+    heartbeat costs one assignment in a dict.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Timers:
         return key in self._deadlines
 
     def set(self, key: TimerKey, deadline_ms: int) -> None:
-        """Have `key` come up at `deadline_ms` instead of any deadline it had."""
+        """Set the deadline of `key`, in place of any earlier one."""
         self._deadlines[key] = deadline_ms
         queued = self._earliest.get(key)
         if queued is None or deadline_ms < queued:

@@ -1,4 +1,4 @@
-"""Topics and their partitions: those that a group may read, and sets of them that members have."""
+"""Topics, their partitions, and the sets of partitions that are assigned to members."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class AssignedSlot(NamedTuple):
-    """A partition of a topic, by the topic's id: a recreated topic is another one."""
+    """A partition, by topic id: a topic that is deleted and recreated has other partitions."""
 
     topic_id: UUID
     partition: int
@@ -36,7 +36,7 @@ class EntryMaker(Protocol[T_co]):
 
 
 def share_of(topics: Iterable[TopicPartitions]) -> Share:
-    """The set that a message's list of topics stands for."""
+    """Convert a message's list of topics to a set of partitions."""
     return frozenset(
         AssignedSlot(each.topic_id, partition) for each in topics for partition in each.partitions
     )
@@ -51,7 +51,7 @@ def by_topic(share: Iterable[AssignedSlot]) -> Mapping[UUID, Sequence[int]]:
 
 
 def topics_of(share: Iterable[AssignedSlot], entry: EntryMaker[T]) -> list[T]:
-    """The list of topics, each as `entry` makes it, that stands for the set in a message."""
+    """Convert a set of partitions to a message's list of topics; `entry` makes each entry."""
     return [
         entry(topic_id=topic_id, partitions=list(partitions))
         for topic_id, partitions in by_topic(share).items()
@@ -112,7 +112,7 @@ class NamedEntry(Protocol[T_co]):
 def named_topics(
     share: Iterable[AssignedSlot], topics: TopicsView, entry: NamedEntry[T]
 ) -> list[T]:
-    """As `shares.topics_of`, without topics that are gone: they have no name any more."""
+    """Like `topics_of`, with topic names, and without deleted topics, which have no name."""
     named = [
         (topic_id, topics.name_of(topic_id), partitions)
         for topic_id, partitions in by_topic(share).items()
@@ -125,7 +125,7 @@ def named_topics(
 
 
 def shape_hash(shapes: Iterable[TopicShape]) -> int:
-    """A number of 63 bits that differs where topics, their ids or their sizes differ; 0 for none.
+    """A number of 63 bits that differs if topics, their ids or their sizes differ; 0 for none.
 
     It is written with a group's epoch, so that the next coordinator of the group knows
     whether anything has changed since.
@@ -138,7 +138,10 @@ def shape_hash(shapes: Iterable[TopicShape]) -> int:
 
 
 class Sight(Protocol):
-    """The topics that a member's client may see at one moment; equal ones see the same topics."""
+    """The topics that a member's client may see at one moment.
+
+    Equal sights show the same topics.
+    """
 
     def __call__(self, topic: str, /) -> bool:
         """Whether it may see the topic."""
