@@ -41,7 +41,7 @@ class Diverging:
 class Refuse:
     """Answer the fetch with an error and the leader's log start offset.
 
-    A fetch that a later one has overtaken gets any error: its sender ignores the answer.
+    A fetch that was overtaken by a later one may get any error: its sender ignores the answer.
     """
 
     error: ErrorCode
@@ -51,8 +51,8 @@ class Refuse:
 class ProposeIsr:
     """Make the ISR change in the store and report its outcome, identified by its nonce.
 
-    Made: `on_state(change.committed(version))`; not made: `on_isr_rejected`; unknown:
-    `on_isr_unknown`.
+    Report success by `on_state(change.committed(version))`, a rejection by `on_isr_rejected`, and
+    an unknown outcome by `on_isr_unknown`.
     """
 
     change: IsrChange
@@ -65,7 +65,7 @@ class ReadState:
 
 @dataclass(frozen=True, slots=True)
 class BelowMinIsr:
-    """The ISR is too small: fail waiting produces with NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+    """Fail waiting produces with NOT_ENOUGH_REPLICAS_AFTER_APPEND: the ISR is too small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ class TruncateTo:
 
 @dataclass(frozen=True, slots=True)
 class RestartAt:
-    """Delete the whole log and continue, empty, at `offset`, where the leader's log begins.
+    """Delete the whole log, and continue with an empty log at `offset`, the leader's log start.
 
-    Then record in the log's leader epochs that the leader's epoch begins there: an empty log shows
-    its age in no other way.
+    Then record in the log's leader epochs that the leader's epoch begins there. An empty log has no
+    records that show its latest epoch.
     """
 
     offset: int

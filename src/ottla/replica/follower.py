@@ -1,8 +1,8 @@
 """The follower's state in one leader epoch: what to fetch, and how to act on answers. Pure.
 
-Pure. A new leader epoch has a new `Follower`, which starts from its own log's end (P23). It only
-truncates its log where the leader of that same epoch says that the two logs diverge (R-1). One
-fetch is in flight at a time, known by its nonce; answers to others are ignored (R-7).
+Each leader epoch has a new `Follower`, which fetches from its own log end offset (P23). It
+truncates its log only if the leader of that same epoch reports that the two logs diverge (R-1). One
+fetch is in flight at a time, identified by its nonce; answers to other fetches are ignored (R-7).
 """
 
 from ottla.base.errors import ErrorCode
@@ -28,8 +28,9 @@ NO_FETCH = 0
 class Follower:
     """Follows one leader through one leader epoch.
 
-    A fetch is described by `fetch_offset`, `last_fetched_epoch`, `leader_epoch`, `nonce` and
-    the registration's broker epoch; they are set by `begin_fetch` and hold until its answer.
+    The attributes `fetch_offset`, `last_fetched_epoch`, `leader_epoch` and `nonce`, with the
+    registration's broker epoch, describe a fetch. `begin_fetch` sets them, and they keep their
+    values until the answer.
 
     Invariant: high_watermark <= log.log_end_offset.
     """
@@ -75,8 +76,8 @@ class Follower:
         # Whether the disk had no room for the last answer's records; fetches report this to the
         # leader.
         self.is_full = False
-        # The leader's high watermark as last received; below its log start the logs cannot be
-        # compared.
+        # The leader's high watermark and log start offset as last received; -1 before that. The
+        # logs cannot be compared below the leader's log start offset.
         self.leader_high_watermark = -1
         self.leader_log_start = -1
         # The nonce of the fetch in flight; NO_FETCH if there is none.
@@ -86,10 +87,11 @@ class Follower:
 
     # Hot: once per partition and fetch.
     def begin_fetch(self, durable_end: int, *, now_ms: int) -> bool:
-        """Start a fetch if one is due; its fields are then in this object's attributes.
+        """Start a fetch if one is due, and return whether it was started.
 
-        `durable_end` is the end that counts as held: the flushed end with group commit, else
-        the log's end. The follower waits until its whole log is held: a fetch reports it as held.
+        `durable_end` is the offset below which the log is durable: the flushed offset with group
+        commit, else the log end offset. A fetch confirms to the leader that the whole log is
+        durable, so the follower waits until it is.
         """
         log_end = self.log.log_end_offset
         if self.nonce != NO_FETCH or durable_end < log_end or now_ms < self.retry_at_ms:
@@ -109,10 +111,10 @@ class Follower:
         *,
         empty: bool,
     ) -> Effects:
-        """Take in an answer with records from `fetch_offset`, or with none.
+        """Handle an answer with records from `fetch_offset` on, or without records.
 
-        `high_watermark` and `log_start_offset` are the leader's. With Append among the effects
-        `on_appended` is to follow.
+        `high_watermark` and `log_start_offset` are the leader's. If the effects include Append, the
+        caller calls `on_appended` afterwards.
         """
         if not self._take(nonce, leader_epoch):
             return NOTHING
@@ -121,7 +123,7 @@ class Follower:
         return self.on_appended() if empty else APPEND
 
     def on_appended(self) -> Effects:
-        """Continue after the answer's records were appended, all of them or only the first ones."""
+        """Continue after all of the answer's records, or only the first ones, were appended."""
         log = self.log
         effects = NOTHING
         committed = min(self.leader_high_watermark, log.log_end_offset)
@@ -138,8 +140,8 @@ class Follower:
     ) -> Effects:
         """Truncate after the leader answered that it has `epoch` only up to `end_offset` (KIP-279).
 
-        Where our own log has that epoch, or one before it, end earlier, that is where they
-        diverge; the next fetch shows whether they have diverged even before.
+        If our own log ends that epoch, or the latest epoch before it, at a lower offset, the log is
+        truncated to that offset. The next fetch shows whether the logs diverge even earlier.
         """
         fetch_offset = self.fetch_offset
         last_fetched_epoch = self.last_fetched_epoch
@@ -160,9 +162,9 @@ class Follower:
         return (TruncateTo(cut), self._decision(DecisionKind.TRUNCATED, cause, evidence, now_ms))
 
     def parting(self, epoch: int, end_offset: int) -> tuple[int, int]:
-        """Find where our log diverges from one with `epoch` up to `end_offset`.
+        """Return the offset at which our log diverges from one with `epoch` up to `end_offset`.
 
-        The second value is our end of that epoch.
+        The second value is the end offset of that epoch in our log.
         """
         log = self.log
         _, own_end = log.end_offset_for_epoch(epoch)
@@ -186,7 +188,7 @@ class Follower:
         if error is not ErrorCode.OFFSET_OUT_OF_RANGE or log_start_offset < 0:
             return NOTHING
         self.retry_at_ms = now_ms
-        # Only what is committed is ever deleted.
+        # Only committed records are ever deleted, so all records below the log start are committed.
         self.high_watermark = log_start_offset
         cause = f"the log goes on, empty, at {log_start_offset}"
         evidence = (
@@ -203,11 +205,10 @@ class Follower:
             self.retry_at_ms = now_ms + self.retry_ms
 
     def check_read(self, offset: int) -> ErrorCode:
-        """Check whether a consumer may read here (KIP-392).
+        """Check whether a consumer may read from this follower (KIP-392).
 
-        Records below our high watermark are readable.
-
-        An offset that the leader may have and this replica lacks is not out of range (S20).
+        Records below our high watermark are readable. An offset that the leader may have, but this
+        replica does not, is not out of range (S20).
         """
         if offset < self.log.log_start_offset:
             known = self.leader_log_start
@@ -219,7 +220,10 @@ class Follower:
         return ErrorCode.NONE
 
     def _take(self, nonce: int, leader_epoch: int) -> bool:
-        """Whether this answers the fetch in flight, and our log still ends where it did."""
+        """End the fetch in flight; return whether the answer is for it and our log end is the same.
+
+        An answer to another fetch changes nothing.
+        """
         if nonce != self.nonce or nonce == NO_FETCH or leader_epoch != self.leader_epoch:
             return False
         self.nonce = NO_FETCH

@@ -16,9 +16,10 @@ from ottla.metadata.in_sync import with_members, without_members
 class IsrChange:
     """One compare-and-set in the store, applied completely or not at all (R-5).
 
-    The store must hold: the partition's state at `after.version`; each of `joining` alive and
-    registered at that broker epoch; the controller epoch the broker knows; the topic under the
-    id the broker knows. Then `after` replaces the state. Its nonce names the writer (S15).
+    `after` replaces the stored state if all of this holds: the stored version is `after.version`;
+    each broker in `joining` is alive and registered with the given broker epoch; the controller
+    epoch and the topic's id are those that this broker knows. The nonce identifies the writer
+    (S15).
     """
 
     after: PartitionImage
@@ -34,7 +35,7 @@ class IsrChange:
 
 
 class Rejection(Enum):
-    """Why the store did not make a change, where that is certain."""
+    """Why the store rejected a change. After a rejection it is certain that it was not made."""
 
     # The partition's state has another version than expected: the controller changed it.
     OUTDATED = "the state has another version"
@@ -51,12 +52,11 @@ def isr_change(
     min_isr: int,
     nonce: int,
 ) -> IsrChange:
-    """The change from the committed state to one with `isr`.
+    """Return the change that replaces the committed ISR by `isr`.
 
-    `epochs` are the joining brokers' epochs.
-
-    With the ISR unchanged it is a write that only raises the version, and clears an ELR that a
-    lowered minimum has made untrue. It clears the last known ELR, since the partition has a leader.
+    `epochs` are the broker epochs of the joining brokers. If the ISR does not change, the write
+    only raises the version, and clears an ELR that became obsolete when `min.insync.replicas` was
+    lowered. It always clears the last known ELR, since the partition has a leader.
     """
     leaving = tuple(broker for broker in image.isr if broker not in isr)
     after = without_members(image, leaving, min_isr)

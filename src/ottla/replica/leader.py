@@ -1,8 +1,8 @@
 """The leader of a partition in one leader epoch: its reactions to fetches, states and time. Pure.
 
-Pure. A new leader epoch has a new `Leader`, which knows no follower's end (P23). Before its first
-method is called the shell has noted in the log's epochs that this one begins at `epoch_start`.
-Every method returns the effects to carry out, in order.
+Each leader epoch has a new `Leader`, which does not know any follower's log end offset yet (P23).
+Before it calls the first method, the shell records in the log's leader epochs that this epoch
+begins at `epoch_start`. Every method returns the effects to carry out, in order.
 """
 
 from collections.abc import Collection, Mapping
@@ -65,9 +65,9 @@ class Leader:
     def on_grown(self, now_ms: int) -> None:
         """Note an append: followers that held the whole log lack records since `now_ms`.
 
-        From now on the follower has something to fetch, and its silence counts (R-12). To be
-        called after every append that finds `full_end` set. An append that adds nothing (a batch
-        that a producer sent again) changes nothing: the follower still holds the whole log.
+        From then on such a follower has records to fetch, and is silent if it does not (R-12).
+        Call this after every append while `full_end` is not NOT_FULL. An append that adds no record
+        (a duplicate batch of a producer) changes nothing: the follower still holds the whole log.
         """
         term = self.term
         full_end = self.full_end
@@ -78,7 +78,7 @@ class Leader:
             if remote.end >= full_end:
                 remote.caught_up_ms = now_ms
 
-    # Hot: thousands of times per second; nothing is allocated where nothing changes.
+    # Hot: thousands of times per second. A fetch that changes nothing allocates nothing.
     def on_follower_fetch(
         self,
         broker_id: BrokerId,
@@ -89,7 +89,7 @@ class Leader:
         current_leader_epoch: int,
         now_ms: int,
     ) -> Effects:
-        """Act on a fetch, which confirms that the follower holds all below `offset` (R-2).
+        """Handle a fetch, which confirms that the follower holds all records below `offset` (R-2).
 
         The last effect is the answer: ServeFrom, Diverging or Refuse; the answer must carry
         `nonce` and this leader's epoch. `last_fetched_epoch` is the epoch of the
@@ -132,7 +132,7 @@ class Leader:
         return SERVE
 
     def on_still_followed(self, broker_id: BrokerId, at_ms: int) -> None:
-        """Note that a follower with no new fetch of this partition still followed at `at_ms`."""
+        """Note that a follower still followed at `at_ms`, without a new fetch of this partition."""
         remote = self.term.remotes.get(broker_id)
         if remote is not None and remote.end != UNKNOWN_END:
             remote.followed_ms = max(remote.followed_ms, at_ms)
@@ -140,7 +140,7 @@ class Leader:
     # ------------------------------------------------------------ what happens to the ISR
 
     def on_state(self, image: PartitionImage, *, now_ms: int) -> Effects:
-        """Take in `image`, which the store holds: the controller sent it, or this leader wrote it.
+        """Apply the stored state `image`, which the controller sent or this leader wrote.
 
         A state older than the known one is ignored.
         """
@@ -181,9 +181,9 @@ class Leader:
         return term.negotiation.on_unchanged(image.version, term.min_isr)
 
     def on_isr_rejected(self, nonce: int, rejection: Rejection, *, now_ms: int) -> Effects:
-        """Act on the store's refusal of the proposal with that nonce.
+        """Handle the store's rejection of the proposal with that nonce.
 
-        The maximal ISR stays (R-8).
+        The maximal ISR does not change (R-8).
         """
         term = self.term
         if term.resigned:
@@ -207,12 +207,12 @@ class Leader:
         return NOTHING if term.resigned else term.negotiation.on_unknown(nonce)
 
     def on_min_isr(self, min_isr: int, *, now_ms: int) -> Effects:
-        """`min.insync.replicas` was changed."""
+        """Handle a change of `min.insync.replicas`."""
         self.term.on_min_isr(min_isr, now_ms)
         return self.term.advance() + self._settle_eligible(now_ms)
 
     def resign(self, cause: str, *, now_ms: int) -> Effects:
-        """Stop leading: deposed, or without a session. Nothing is committed from now on."""
+        """Stop leading for `cause`, which is recorded. Nothing is committed from now on."""
         term = self.term
         if term.resigned:
             return NOTHING
@@ -226,7 +226,7 @@ class Leader:
     def next_deadline_ms(self) -> int | None:
         """The time of the next work for `on_deadline`, unless followers catch up earlier.
 
-        Calling it every half `replica.lag.time.max.ms` instead is enough (P17).
+        It is also enough to call `on_deadline` every half `replica.lag.time.max.ms` (P17).
         """
         term = self.term
         negotiation = term.negotiation
@@ -243,13 +243,13 @@ class Leader:
     def on_deadline(
         self, *, now_ms: int, contact_ms: Mapping[BrokerId, int] = NO_CONTACTS
     ) -> Effects:
-        """Propose to shrink the ISR by followers that lag for `lag_ms_max` or are silent (P16).
+        """Propose to remove followers from the ISR that lag for `lag_ms_max` or are silent (P16).
 
-        A silent follower lacks records and has sent no fetch for `silence_ms_max`. It is removed
-        only where enough replicas remain: writes do not wait for a broker that reaches the store
-        and not this leader (else see `is_isolated`). `contact_ms` holds when each broker last
-        fetched any partition: a follower that fetches others, but not this one because a disk is
-        slow, is alive.
+        A silent follower lacks records and has sent no fetch for `silence_ms_max`. It is removed so
+        that writes do not wait for a broker that can reach the store but not this leader. It is
+        removed only if the ISR keeps `min.insync.replicas` members; otherwise see `is_isolated`.
+        `contact_ms` is when each broker last fetched any partition: a follower that fetches other
+        partitions, but not this one because a disk is slow, is not silent.
         """
         term = self.term
         negotiation = term.negotiation
@@ -277,8 +277,9 @@ class Leader:
     def on_full(self, broker_id: BrokerId, *, now_ms: int) -> Effects:
         """Propose to remove a follower whose disk has no room for the records that it lacks.
 
-        At once, as its lag cannot end before there is room; and as for silent followers only where
-        enough replicas remain. Else `on_deadline` removes it.
+        It is removed at once, since it cannot catch up before there is room. Like a silent
+        follower, it is removed only if the ISR keeps `min.insync.replicas` members. Otherwise
+        `on_deadline` removes it.
         """
         term = self.term
         if term.resigned or term.negotiation.proposal is not None:
@@ -293,7 +294,7 @@ class Leader:
         return (effect,)
 
     def on_retry(self, *, now_ms: int) -> Effects:
-        """Retry the write that the store refused, once its time has come. Judges no follower."""
+        """Retry the write that the store rejected, if it is due. Does not check any follower."""
         term = self.term
         retry_at_ms = term.negotiation.retry_at_ms
         if term.resigned or retry_at_ms is None or now_ms < retry_at_ms:
@@ -303,9 +304,10 @@ class Leader:
     def is_isolated(self, silent: Collection[BrokerId], since_ms: int) -> bool:
         """Whether so many in-sync followers are silent that this leader is likely cut off itself.
 
-        `silent` are live brokers that have sent no fetch of any partition since `since_ms`.
-        Where the minimum cannot be met without them, or where they are several and all the other
-        members, one of them can lead and reaches the rest: so they stay in the ISR.
+        `silent` are live brokers that have sent no fetch of any partition since `since_ms`. The
+        leader is likely isolated if the ISR without them would be below `min.insync.replicas`, or
+        if all other ISR members, at least two, are silent. They stay in the ISR then, because one
+        of them can lead and reach the others.
         """
         term = self.term
         if term.resigned or self.silence_ms_max >= self.lag_ms_max:
@@ -326,7 +328,7 @@ class Leader:
     def _silent(
         self, behind: list[Remote], contact_ms: Mapping[BrokerId, int], now_ms: int
     ) -> dict[Remote, int]:
-        """The silent followers among those that lack records, with the time of their last fetch."""
+        """Return the silent followers among `behind`, each with the time of its last contact."""
         longest_ms = now_ms - self.silence_ms_max
         silent: dict[Remote, int] = {}
         for remote in behind:
@@ -336,7 +338,7 @@ class Leader:
         return silent
 
     def _forget_end(self, remote: Remote, now_ms: int) -> None:
-        """Forget the follower's end; until now it may have held the whole log."""
+        """Forget the follower's end; if it held the whole log, it is caught up until `now_ms`."""
         if NOT_FULL != self.full_end <= remote.end:
             remote.caught_up_ms = now_ms
         remote.forget_end()
@@ -354,10 +356,10 @@ class Leader:
         return (effect,)
 
     def _settle_eligible(self, now_ms: int) -> Effects:
-        """Clear the stored ELR and last known ELR; until that is done nothing is committed.
+        """Propose to clear the stored ELR and last known ELR; nothing is committed before that.
 
-        Either may remain while the ISR is large enough: an ELR after the minimum was lowered, a
-        last known ELR after the ISR was empty. An election could choose from them.
+        They may exist although the ISR is large enough: an ELR if `min.insync.replicas` was
+        lowered, a last known ELR if the ISR was empty before. An election could choose from them.
         """
         term = self.term
         negotiation = term.negotiation

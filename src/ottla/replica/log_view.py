@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class LogView(Protocol):
-    """Read only. `storage.log.log.Log` is one."""
+    """A read-only view of a log, such as `storage.log.log.Log`."""
 
     @property
     def log_start_offset(self) -> int: ...
@@ -29,8 +29,9 @@ class LogView(Protocol):
         ...
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """(greatest epoch not above `leader_epoch`, its exclusive end) (KIP-101, KIP-279).
+        """Return the greatest known epoch up to `leader_epoch`, and its end offset.
 
-        (-1, -1) where no such epoch is known.
+        The end offset is exclusive. Returns (-1, -1) if no such epoch is known. See KIP-101 and
+        KIP-279.
         """
         ...

@@ -1,8 +1,9 @@
-"""The leader's changes of its ISR in the store: one at a time, settled by version.
+"""How a leader changes its ISR in the store: one proposal at a time, settled by version.
 
-The maximal ISR is the committed one with every follower that may be in it already. A rejection
-never shrinks it: an older copy of the same request may still be accepted. Only a committed state
-with a higher version does; to get one, the leader makes a write that changes nothing (R-8).
+The maximal ISR is the committed ISR and all followers that may have been added to it already. A
+rejection never shrinks the maximal ISR, because an older copy of the request may still be accepted.
+Only a committed state with a higher version shrinks it. To get one, the leader writes its committed
+state again without a change (R-8).
 """
 
 from ottla.base.ids import BrokerId
@@ -19,7 +20,7 @@ RETRY_MS = 100
 class Negotiation:
     """The committed state, the proposed change, and the maximal ISR.
 
-    Invariant: maximal_isr is a superset of committed.isr, and equal to it when nothing is open.
+    Invariant: maximal_isr is a superset of committed.isr; without an open proposal they are equal.
     """
 
     __slots__ = (
@@ -40,8 +41,8 @@ class Negotiation:
         self.proposal: IsrChange | None = None
         self.retry_at_ms: int | None = None
         self._reading = False
-        # By nonce, the reason of each change proposed since the committed state: the store may
-        # still accept one older than the last.
+        # The reasons, by nonce, of all changes proposed since the committed state: the store may
+        # still accept an earlier proposal than the latest.
         self._reasons: dict[int, Reason] = {}
 
     def propose(
@@ -51,9 +52,10 @@ class Negotiation:
         min_isr: int,
         reason: Reason | None = None,
     ) -> LeaderEffect:
-        """Propose `isr`.
+        """Propose `isr` as the new ISR.
 
-        The maximal ISR gains joining followers at once; it loses leaving ones once stored.
+        Joining followers are in the maximal ISR at once; leaving ones stay in it until the change
+        is committed.
 
         `reason` is kept for the decision that is recorded once the change is made.
         """
@@ -68,7 +70,7 @@ class Negotiation:
         return ProposeIsr(change)
 
     def settle(self, min_isr: int) -> LeaderEffect:
-        """Write the committed state again.
+        """Propose the committed state again, unchanged.
 
         The higher version makes older requests in flight fail.
         """
@@ -106,9 +108,9 @@ class Negotiation:
         return (self.settle(min_isr),)
 
     def on_committed(self, image: PartitionImage) -> Reason | None:
-        """Adopt a state of a higher version.
+        """Replace the committed state by one of a higher version.
 
-        Return the reason for the change, None if it was not ours.
+        Return the reason of the change if this leader proposed it, else None.
         """
         assert image.version > self.committed.version
         reason = self._reasons.get(image.nonce)

@@ -11,8 +11,8 @@ NEVER = -FOR_EVER
 class Registration:
     """One registration of a broker; the shell keeps it up to date and the cores read it.
 
-    When a session has ended, the broker registers with a higher broker epoch and has a new
-    Registration: roles of the old one are given up.
+    When its session has expired, the broker registers again with a higher broker epoch and gets a
+    new Registration. It gives up the leader and follower roles of the old one.
     """
 
     __slots__ = (
@@ -28,16 +28,16 @@ class Registration:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
         self.session_ms = session_ms
-        # No other broker can be elected in place of this one until this time: most of a session
-        # after the store renewed it. It is a time and not a flag, so that it also holds after a
-        # pause.
+        # Until this time no other broker can be elected in place of this one. It is most of a
+        # session timeout after the store renewed the session. A flag would be wrong after this
+        # process was paused; a time is not.
         self.confirmed_until_ms = FOR_EVER
         # Live brokers and their epochs, as in the newest cluster image.
         self.live: dict[BrokerId, int] = {broker_id: broker_epoch}
         self._counter = 0
 
     def next_nonce(self) -> int:
-        """A number unique in the cluster, greater than all before it from this broker."""
+        """Return a number unique in the cluster, and greater than this broker's earlier ones."""
         self._counter += 1
         return self.broker_epoch << _COUNTER_BITS | self._counter
 

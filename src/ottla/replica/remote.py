@@ -9,7 +9,7 @@ UNKNOWN_END = -1
 class Remote:
     """One follower as its leader sees it.
 
-    At first its end is unknown, and it counts as caught up (P23).
+    At first its log end offset is unknown, and it is treated as caught up (P23).
     """
 
     __slots__ = (
@@ -66,8 +66,9 @@ class Remote:
 
         The leader's log ends at `leader_end`.
 
-        A follower that has reached the present end is caught up now. If it has reached the log end
-        at its previous fetch, it was caught up then: a busy leader is always ahead.
+        A follower that has reached `leader_end` is caught up now. If it has only reached the log
+        end of its previous fetch, it was caught up at that fetch: on a busy partition the leader is
+        always ahead.
         """
         if offset >= leader_end:
             self.caught_up_ms = now_ms

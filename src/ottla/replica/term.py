@@ -1,6 +1,6 @@
 """One leader epoch of a leader: in-sync followers, committed offsets, readable offsets.
 
-The state and its rules, without the events: a `leader.Leader` has one term and calls these. Pure.
+A `leader.Leader` handles the events; its `Term` has the state and the rules. Pure.
 """
 
 from ottla.base.errors import ErrorCode
@@ -21,7 +21,7 @@ NOTHING: Effects = ()
 class Term:
     """A leader's state in one leader epoch, and the rules over it.
 
-    Invariant: high_watermark <= own_end <= log.log_end_offset, and it never moves back.
+    Invariant: high_watermark <= own_end <= log.log_end_offset, and high_watermark never decreases.
     `log` is replaced when the replica moves to another directory.
     """
 
@@ -79,7 +79,7 @@ class Term:
         self.blocked = False
         self.recount(now_ms)
 
-    # ------------------------------------------------------------ what clients may
+    # ------------------------------------------------------------ reads and writes of clients
 
     @property
     def isr(self) -> tuple[BrokerId, ...]:
@@ -96,21 +96,20 @@ class Term:
     def may_elect_others(self) -> bool:
         """Whether an election may choose brokers outside the ISR, according to the store.
 
-        Those are the ELR, and the last known ELR from before the ISR was empty (R-6): neither
-        need hold what this leader commits.
+        These are the ELR and the last known ELR, from before the ISR was empty (R-6). They need
+        not have the records that this leader commits.
         """
         committed = self.negotiation.committed
         known = committed.last_known_elr
         return bool(committed.elr) or any(broker != self.broker_id for broker in known)
 
     def is_certain(self, now_ms: int) -> bool:
-        """Whether no other broker can lead.
+        """Whether it is certain that no other broker leads.
 
-        Our session lives, or all in-sync replicas still follow us.
-
-        An election chooses from the ISR and the ELR; a broker that leads, or follows another
-        leader, does not fetch in our leader epoch. So leaders go on while the store is down, and a
-        leader that is cut off stops. Used for acks=0 and 1 and for reads; commits do not need it.
+        It is certain if our session is alive, or if all in-sync replicas still follow us: an
+        election chooses from the ISR and the ELR, and a broker that leads, or follows another
+        leader, does not fetch in our leader epoch. So leaders continue while the store is down, and
+        a leader that is cut off stops. Used for acks=0, acks=1 and reads; commits do not need it.
         """
         if self.resigned:
             return False
@@ -124,7 +123,7 @@ class Term:
     def latest_offset(self) -> int | None:
         """The end offset for consumers; None until this epoch's start offset is committed (R-10).
 
-        None is OFFSET_NOT_AVAILABLE: an earlier leader may have shown a later high watermark.
+        None means OFFSET_NOT_AVAILABLE: an earlier leader may have had a higher high watermark.
         """
         return self.high_watermark if self.high_watermark >= self.epoch_start else None
 
@@ -151,10 +150,7 @@ class Term:
     # ------------------------------------------------------------ rules
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
-        """Compare a follower's log end with ours.
-
-        None if it continues our log (KIP-279, KIP-595).
-        """
+        """Compare a follower's log end with our log; None if they agree (KIP-279, KIP-595)."""
         return compare(self.log, offset, last_fetched_epoch)
 
     # Hot: once per append or flush.
@@ -164,13 +160,16 @@ class Term:
         return self.advance()
 
     def on_min_isr(self, min_isr: int, now_ms: int) -> None:
-        """`min.insync.replicas` was changed."""
+        """Handle a change of `min.insync.replicas`."""
         self.min_isr = min_isr
         self.recount(now_ms)
 
     # Hot: once per fetch that moves a follower.
     def advance(self) -> Effects:
-        """Advance the high watermark to the lowest end in a large enough maximal ISR (R-3)."""
+        """Advance the high watermark to the lowest log end in the maximal ISR (R-3).
+
+        It does not advance while the ISR is too small (`blocked`).
+        """
         if self.blocked or self.resigned:
             return NOTHING
         least = self.own_end
@@ -198,7 +197,10 @@ class Term:
         self.blocked = self.under_min_isr or self.may_elect_others
 
     def may_join(self, remote: Remote) -> bool:
-        """Whether a follower holds all that may be committed, in its registered epoch (R-4)."""
+        """Whether a follower holds all records that may be committed, so it may join the ISR (R-4).
+
+        Its last fetch must be from its present registration.
+        """
         return (
             remote.end >= self.high_watermark
             and remote.end >= self.epoch_start

@@ -7,9 +7,9 @@ from ottla.metadata.image import NO_LEADER, PartitionImage
 
 
 class Transition(Enum):
-    """The reaction to a state.
+    """How a broker reacts to a partition's state.
 
-    It is carried out wholly or not at all, and the new epoch is noted last (R-9).
+    A reaction is carried out completely or not at all; the new leader epoch is stored last (R-9).
     """
 
     # Older than the known state, or the same.
@@ -29,12 +29,11 @@ class Transition(Enum):
 def transition(
     broker_id: BrokerId, broker_epoch: int, leader_epoch: int, version: int, image: PartitionImage
 ) -> Transition:
-    """Decide the transition.
+    """Decide how the broker reacts to the state `image`.
 
-    `leader_epoch` and `version` are the last state's, -1 if there is none.
-
-    A broker never leads by an election of an earlier registration, whose records may be lost by
-    now: it waits until the controller elects again.
+    `leader_epoch` and `version` are those of the last known state, -1 if there is none. A broker
+    that was elected under an earlier registration never leads, since it may have lost records: it
+    waits until the controller elects again.
     """
     if image.leader_epoch < leader_epoch:
         return Transition.IGNORE
