@@ -17,11 +17,11 @@ Plan = dict[TopicPartition, tuple[int, ...]]
 
 
 def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = ()) -> Plan:
-    """Give each broker as many replicas as any other, and as many preferred leaders.
+    """Plan equal numbers of replicas, and of preferred leaders, on all brokers.
 
-    Numbers differ by one at most in the end, as far as these rules allow: no partition gets into
-    fewer racks than it is in, replicas of dead brokers stay, and `fixed` partitions, which move
-    already, are counted and not changed.
+    The numbers differ by one at most, unless these rules prevent it: no partition is spread over
+    fewer racks than before, replicas on dead brokers stay, and `fixed` partitions, which are being
+    reassigned already, are counted but not changed.
     """
     brokers = _counting(brokers)
     after = {name: list(lists[name]) for name in sorted(lists)}
@@ -32,7 +32,7 @@ def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = (
 
 
 def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Move every replica off `leaving`. Raises OttlaError if no broker is left to take one."""
+    """Move every replica off the broker `leaving`. Raises OttlaError if too few others are live."""
     others = {b: rack for b, rack in _counting(brokers).items() if b != leaving}
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving = [name for name, replicas in after.items() if leaving in replicas]
@@ -59,9 +59,10 @@ def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
 
 
 def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
-    """Give the partitions `factor` replicas (None: as many as before), all on `chosen`.
+    """Give each partition `factor` replicas, all on the brokers `chosen`.
 
-    Raises OttlaError where `chosen` are too few.
+    If `factor` is None, each keeps its replication factor. Raises OttlaError if `chosen` has too
+    few brokers.
     """
     chosen = _counting(chosen)
     after = {name: list(lists[name]) for name in sorted(lists)}
@@ -80,7 +81,7 @@ def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
 def _filled(
     name: TopicPartition, kept: list[int], factor: int, brokers: Racks, loads: dict[int, int]
 ) -> list[int]:
-    """`kept` and further brokers: first those in racks without a replica, then the least loaded."""
+    """Add brokers to `kept` up to `factor`, preferring new racks, then the least loaded broker."""
     replicas = list(kept)
     while len(replicas) < factor:
         candidates = [broker for broker in brokers if broker not in replicas]
@@ -98,9 +99,9 @@ def _filled(
 
 
 def _counting(brokers: Racks) -> Racks:
-    """The racks if all brokers have one.
+    """Return `brokers` with their racks, or with no racks if one of them has none.
 
-    Else none, because a broker without a rack would be overloaded.
+    Otherwise the broker without a rack would be overloaded.
     """
     return brokers if None not in brokers.values() else dict.fromkeys(brokers)
 
@@ -108,7 +109,7 @@ def _counting(brokers: Racks) -> Racks:
 def _even_replicas(
     after: dict[TopicPartition, list[int]], brokers: Racks, movable: Collection[TopicPartition]
 ) -> None:
-    """Move replicas from the most to the least loaded broker while that evens out."""
+    """Move replicas from the most to the least loaded broker until their loads are even."""
     loads = _loads(after.values(), brokers)
     while _move_one(after, brokers, movable, loads):
         pass
@@ -141,7 +142,7 @@ def _move_one(
 def _even_leaders(
     after: dict[TopicPartition, list[int]], brokers: Racks, movable: Iterable[TopicPartition]
 ) -> None:
-    """Reorder replicas of brokers that are preferred leader more often than others could be."""
+    """Reorder replica lists so that all brokers are preferred leaders about equally often."""
     names = list(movable)
     leads = dict.fromkeys(brokers, 0)
     for replicas in after.values():
@@ -168,9 +169,10 @@ def _handing_down(
     names: list[TopicPartition],
     leads: dict[int, int],
 ) -> list[tuple[TopicPartition, int]]:
-    """The shortest chain of reorderings from `heavy` to a broker with two fewer leads.
+    """Return the shortest chain of reorderings that moves one lead away from `heavy`.
 
-    None if none.
+    It ends at a broker that is preferred leader of at least two partitions fewer. It is empty if
+    there is no such chain.
     """
     led: dict[int, list[TopicPartition]] = {}
     for name in names:

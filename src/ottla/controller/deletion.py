@@ -1,7 +1,7 @@
 """Plans the deletion of topics: replicas to stop, replicas to wait for, and completion.
 
-Only the mark in the store must survive: the next controller asks every broker again, and brokers
-confirm again the replicas that they have deleted already.
+Only the topic's deletion mark in the store must survive a change of the controller: the next one
+asks every broker again, and brokers confirm again the replicas that they have deleted already.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Elects leaders: from the ISR, then from the ELR, then as settings allow.
+"""Elects leaders: from the ISR, the ELR, the last known ELR, or uncleanly if that is enabled.
 
 The leader epoch is raised with each change of the leader, and with each restart of a leader: a
 broker must not write in the same leader epoch under two registrations, since it may have sent
@@ -44,7 +44,7 @@ class Change:
     """A new state, with the version of the state from which it was decided.
 
     `after.version` is the version expected in the store; the writer sets the nonce.
-    `how` is None where the leader stays.
+    `how` is None if the leader does not change.
     """
 
     after: PartitionImage
@@ -65,7 +65,7 @@ def settle(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -
     """Give a partition an ISR and a leader among the live brokers; None means no change.
 
     Dead members leave the ISR, and a partition whose leader is dead, restarted or missing gets
-    a new one. The same for a death, a return, a restart, and a new controller's first look.
+    a new one. Used when a broker dies, returns or restarts, and by a new controller.
     """
     dead = tuple(broker for broker in partition.isr if broker not in live)
     alone = without_members(partition, dead, rules.min_isr) if dead else partition
@@ -98,7 +98,7 @@ def lose(
 def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> str:
     """The likely cause of the state in which `controller` finds a partition.
 
-    A new controller saw no broker die: it finds which of the members are missing.
+    A new controller did not see brokers die: it can only find out which members are missing now.
     """
     gone = [broker for broker in partition.isr if broker not in live]
     if partition.leader != NO_LEADER and partition.leader not in (*live, *gone):
@@ -113,7 +113,10 @@ def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> 
 
 
 def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
-    """Make the first replica the leader. Raises OttlaError if it leads, or must not (S19)."""
+    """Make the first replica the leader.
+
+    Raises OttlaError if it leads already, is dead, or is not in the ISR (S19).
+    """
     preferred = partition.replicas[0]
     if partition.leader == preferred and _leads(partition, live):
         raise OttlaError(
@@ -135,7 +138,10 @@ def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
 
 
 def elect_unclean(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change:
-    """Elect a leader even if records are lost. Raises OttlaError if one leads, or none is live."""
+    """Elect a leader even if records are lost.
+
+    Raises OttlaError if the partition has a leader, or no live replica.
+    """
     if _leads(partition, live):
         raise OttlaError(
             ErrorCode.ELECTION_NOT_NEEDED, f"{partition.leader} leads: nothing is to be elected"
@@ -164,14 +170,14 @@ def recover(
     *,
     cause: str,
 ) -> Change | None:
-    """Elect the best of the last known eligible replicas: highest (latest epoch, log end offset).
+    """Elect from the last known ELR the replica with the highest (latest epoch, log end offset).
 
-    The latest epoch a log knows of, not that of its last record, since a log stays as new when its
-    records are deleted. Only committed records are ever deleted, so that a log which ends
-    below the start of another lacks committed records, whatever its epoch.
+    The latest epoch is the last one in the log's leader epochs, not that of its last record, since
+    a log must not look older when its records are deleted. Only committed records are ever deleted.
+    So a log that ends below another's log start lacks committed records, whatever its epoch.
 
-    At least one of them has all committed records, so each is waited for: None until `reaches` has
-    an entry for every member.
+    At least one replica of the last known ELR has all committed records, so the election waits for
+    all: the result is None until `reaches` has an entry for each of them.
     """
     known = partition.last_known_elr
     if not may_recover(partition, live) or any(broker not in reaches for broker in known):
@@ -199,10 +205,10 @@ def may_recover(partition: PartitionImage, live: Live) -> bool:
 
 
 def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionImage:
-    """The state with the next leader epoch, led by `leader`, a live member of the ISR.
+    """Return the state in the next leader epoch with `leader`, a live ISR member, as the leader.
 
-    The last known ELR stays until the leader itself changes the ISR: the leader may have died
-    meanwhile, after a power cut of all brokers.
+    The last known ELR is kept until the leader itself writes the state: the leader may have died by
+    now, for example if all brokers lost power.
     """
     assert leader in partition.isr, f"{leader} is not in the ISR {partition.isr}"
     return partition._replace(
@@ -283,7 +289,7 @@ def _list(brokers: Collection[BrokerId]) -> str:
 
 
 def imbalance(partitions: Iterable[PartitionImage]) -> dict[BrokerId, float]:
-    """By preferred leader, the share of its partitions that others lead, from 0 to 1."""
+    """Return, by preferred leader, the share of its partitions that it does not lead, 0 to 1."""
     owned: dict[BrokerId, int] = {}
     away: dict[BrokerId, int] = {}
     for partition in partitions:
@@ -299,9 +305,10 @@ def to_return(
     live: Mapping[BrokerId, int],
     percentage: int,
 ) -> list[TopicPartition]:
-    """Partitions whose preferred leader can lead, of brokers whose imbalance exceeds the limit.
+    """Return the partitions to give back to their preferred leaders.
 
-    `percentage` is `leader.imbalance.per.broker.percentage`.
+    These are partitions whose preferred leader can lead, and has an imbalance above `percentage`,
+    the setting `leader.imbalance.per.broker.percentage`.
     """
     shares = imbalance(partitions.values())
     return [
@@ -318,12 +325,11 @@ def to_return(
 def move_away(
     partition: PartitionImage, stopping: BrokerId, live: Live, rules: Rules, *, cause: str
 ) -> Change | None:
-    """Remove a stopping broker from leadership and ISR.
+    """Remove a stopping broker from the ISR, and elect another leader if it leads.
 
-    None if it has neither, or no other can lead.
-
-    `live` is without the stopping brokers. Only a member of the ISR takes over: without one the
-    broker leads until it stops, and no record is lost.
+    Returns None if it is not in the ISR, or if no other ISR member is live. `live` excludes the
+    stopping brokers. Only an ISR member is elected: if there is none, the broker leads until it
+    stops, so that no record is lost.
     """
     others = [b for b in partition.replicas if b in partition.isr and b in live and b != stopping]
     if stopping not in partition.isr or not others:
@@ -337,7 +343,7 @@ def move_away(
 
 
 def without(live: Live, stopping: Collection[BrokerId]) -> Mapping[BrokerId, int]:
-    """Live brokers that can take over from the stopping ones."""
+    """Return the live brokers without the stopping ones, which must not be elected."""
     return {broker: epoch for broker, epoch in live.items() if broker not in stopping}
 
 

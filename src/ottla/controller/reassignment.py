@@ -2,8 +2,8 @@
 
 The partition's state holds the whole move: `replicas` has old and new replicas, `adding` and
 `removing` name the new and the leaving ones. So a move survives the death of the controller: the
-next one reads its progress. Each step raises the leader epoch, so that the leader judges every
-follower by fetches of that epoch (S11).
+next controller reads its progress. Each step raises the leader epoch, so that the leader only
+counts fetches of that epoch when it decides which followers are in sync (S11).
 """
 
 from collections.abc import Collection, Sequence
@@ -63,9 +63,9 @@ def begin(
 
 
 def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | None:
-    """Complete a reassignment whose new replicas are all in sync.
+    """Complete a reassignment if its target replicas are all in sync.
 
-    None if there is none to complete.
+    Returns None if there is no reassignment, or if it cannot be completed yet.
     """
     goal = target(partition)
     if not partition.is_moving and goal == partition.replicas:
@@ -79,7 +79,7 @@ def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | No
 
 
 def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
-    """Cancel a reassignment: restore the replicas before it.
+    """Cancel a reassignment, and restore the replicas from before it.
 
     Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS), OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
@@ -101,9 +101,9 @@ def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
 
 
 def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: Rules) -> None:
-    """Refuse to keep only `kept` if too few of them hold all committed records.
+    """Refuse to keep only the replicas `kept` if too few of them have all committed records.
 
-    A changed or cancelled move drops new replicas that may be in sync already; with
+    A changed or cancelled move drops new replicas that may be in sync already. With
     fewer copies than `min.insync.replicas` one power cut could lose acknowledged records. Raises
     OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """

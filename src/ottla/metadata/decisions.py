@@ -35,7 +35,7 @@ class Decision:
     """One decision about one partition.
 
     `cause` is what happened, `evidence` the observed state, `setting` the name and value of the
-    decisive setting, None where there is none. `broker_id` took the decision.
+    decisive setting, None if there is none. `broker_id` made the decision.
     """
 
     kind: DecisionKind
@@ -51,8 +51,8 @@ class Decision:
 class Decisions:
     """The latest decisions of each partition, in order of time.
 
-    Holds at most `per_partition` for each of at most `partitions`; of more partitions, those
-    that were decided about longest ago are forgotten.
+    Holds at most `per_partition` decisions for each of at most `partitions` partitions. Beyond
+    that, it drops the partition whose latest decision is the oldest.
     """
 
     def __init__(self, *, per_partition: int = 32, partitions: int = 4096) -> None:

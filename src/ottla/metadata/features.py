@@ -34,7 +34,7 @@ INITIAL: Final[Mapping[str, int]] = {name: levels.most for name, levels in SUPPO
 
 
 class UpgradeType(IntEnum):
-    """The numbers in UpdateFeatures."""
+    """How a level may change, with the numbers in UpdateFeatures."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -52,7 +52,7 @@ class FeatureUpdate(NamedTuple):
 def updated(levels: Mapping[str, int], updates: Sequence[FeatureUpdate]) -> dict[str, int]:
     """The levels after all `updates`. Raises OttlaError(INVALID_UPDATE_VERSION) in Kafka's words.
 
-    As in Kafka, the last update of a feature that is named twice holds.
+    If a feature is named twice, its last update applies, as in Kafka.
     """
     after = dict(levels)
     for update in {update.name: update for update in updates}.values():

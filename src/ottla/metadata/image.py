@@ -1,7 +1,7 @@
 """The cluster as one immutable value: brokers, topics, partitions, settings.
 
 Derived from the store and replaced as a whole, so that a request sees one state from its first
-line to its last. Every `with_…` gives a new image that shares what did not change.
+line to its last. Every `with_…` method returns a new image that shares all unchanged parts.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from ottla.metadata.features import INITIAL
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 NO_LEADER = BrokerId(-1)
-# The key of settings that hold for all brokers.
+# The key of the settings that apply to all brokers.
 ALL_BROKERS = "<default>"
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -47,8 +47,8 @@ class BrokerImage:
 class PartitionImage(NamedTuple):
     """A partition's replicas, ISR, and leader with its epoch.
 
-    A tuple: brokers make several of each partition of a topic, and a dataclass takes 4 times as
-    long.
+    It is a tuple because brokers create several for each partition, and creating a dataclass takes
+    4 times as long.
     """
 
     # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER; elr and isr are
@@ -66,7 +66,7 @@ class PartitionImage(NamedTuple):
     # Identifies the write of this state, so that its writer recognises it after an unknown outcome
     # (S15).
     nonce: int = 0
-    # The leader's broker epoch at its election; if its present one differs, it has restarted.
+    # The leader's broker epoch at its election; if its present epoch differs, it has restarted.
     leader_broker_epoch: int = 0
     # The leader epoch of the last unclean election; -1 for none.
     unclean_epoch: int = -1
@@ -114,7 +114,7 @@ class ClusterImage:
     # Settings changed at runtime: by broker id as text, or ALL_BROKERS.
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Levels by name, and the number of the change that made them (KIP-584).
+    # Feature levels by name, and the number of the latest change of them (KIP-584).
     features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
     features_epoch: int = 1
     # Subscriptions to clients' metrics (KIP-714), by name.
@@ -134,7 +134,7 @@ class ClusterImage:
         return image.partitions[index]
 
     def with_topic(self, topic: TopicImage) -> "ClusterImage":
-        """Add a topic, or replace the one of its name."""
+        """Add a topic, or replace the topic with the same name."""
         topics_by_id = dict(self.topics_by_id)
         before = self.topics.get(topic.name)
         if before is not None:
@@ -143,7 +143,7 @@ class ClusterImage:
         return replace(self, topics={**self.topics, topic.name: topic}, topics_by_id=topics_by_id)
 
     def with_broker(self, broker: BrokerImage) -> "ClusterImage":
-        """Add a broker, or replace the one of its id."""
+        """Add a broker, or replace the broker with the same id."""
         return replace(self, brokers={**self.brokers, broker.id: broker})
 
     def with_broker_configs(self, broker: str, configs: Mapping[str, str]) -> "ClusterImage":

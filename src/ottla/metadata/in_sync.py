@@ -16,9 +16,9 @@ def without_members(
 ) -> PartitionImage:
     """Remove `leaving` from the ISR; if the ISR becomes too small, they join the ELR.
 
-    Below the minimum nothing is committed any more, so that all members until then hold all that
-    is committed. Where the ISR gets empty, the leader becomes the first of the last known ELR, as
-    in Kafka: an unclean election prefers it. The leader is not changed.
+    Below the minimum nothing is committed any more, so the members that leave then have all
+    committed records. If the ISR becomes empty, the leader becomes the first of the last known ELR,
+    as in Kafka, so that an unclean election prefers it. The `leader` field does not change.
     """
     isr = tuple(broker for broker in partition.isr if broker not in leaving)
     left = tuple(broker for broker in partition.isr if broker in leaving)

@@ -8,7 +8,7 @@ from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.nodes import TopicNode
 
-# Fewer topics than this are read one by one, more by reading all.
+# Up to this number, topics are read one by one; for more, all topics are read at once.
 _FEW = 16
 
 
@@ -26,7 +26,7 @@ class NodeSource(Protocol):
     """The loader's view of the store."""
 
     async def subtree(self, path: str) -> Mapping[str, _Node]:
-        """The node and all below it by path; empty if there is none."""
+        """Return the node at `path` and all nodes below it, by path; empty if there is no node."""
         ...
 
 
@@ -100,13 +100,13 @@ def _brokers(tree: Mapping[str, _Node]) -> list[BrokerImage]:
 
 
 def _epoch_of(tree: Mapping[str, _Node], broker: str) -> int:
-    """The version, counted from 1, of a node that each registration sets once."""
+    """The broker epoch: the version, counted from 1, of a node that each registration sets."""
     node = tree.get(f"{paths.BROKER_EPOCHS}/{broker}")
     return 0 if node is None else node.version + 1
 
 
 def topic_of(tree: Mapping[str, _Node], name: str, configs: Mapping[str, str]) -> TopicImage:
-    """Decode the topic from a subtree with its node and states. Raises OttlaError."""
+    """Decode a topic from a subtree with its node and its partition states. Raises OttlaError."""
     node = tree[paths.topic(name)]
     held = nodes.decode_topic(paths.topic(name), node.data)
     partitions = tuple(_partition(tree, name, index, held) for index in range(len(held.replicas)))

@@ -1,4 +1,4 @@
-"""The contents of the store's nodes, as JSON in the form Kafka gave it in ZooKeeper."""
+"""Encodes and decodes the store's nodes, as JSON in the format that Kafka used in ZooKeeper."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -45,7 +45,7 @@ def broken(path: str, error: Exception) -> OttlaError:
 
 
 def topic_id_text(topic_id: UUID) -> str:
-    """22 characters, as in partition.metadata and in Kafka's tools."""
+    """Return a topic id as 22 characters, as in partition.metadata and in Kafka's tools."""
     return urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
 
 
@@ -57,7 +57,7 @@ def topic_id_value(text: str) -> UUID:
 
 
 def topic_id_of(random_bytes: bytes) -> UUID:
-    """A version 4 UUID from 16 random bytes. It is never one of the reserved ids 0 and 1."""
+    """Return a version 4 UUID from 16 random bytes. It is never one of the reserved ids 0 and 1."""
     return UUID(bytes=random_bytes, version=4)
 
 
@@ -166,7 +166,7 @@ def encode_features(levels: Mapping[str, int]) -> bytes:
 
 
 def decode_features(path: str, data: bytes) -> dict[str, int]:
-    """The levels of all features; the initial ones if the node has none."""
+    """Decode the levels of all features. Features that the node lacks have their initial levels."""
     if not data:
         return dict(INITIAL)
     try:
@@ -177,7 +177,7 @@ def decode_features(path: str, data: bytes) -> dict[str, int]:
 
 
 def features_epoch(version: int | None) -> int:
-    """The number of the features' last change: 1 without a node, one more for each version."""
+    """The number of the latest change of features: 1 without a node, else node version + 2."""
     return 1 if version is None else version + 2
 
 

@@ -28,7 +28,7 @@ def encode_isr_changes(partitions: Sequence[TopicPartition]) -> bytes:
 
 
 def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
-    """The partitions of an ISR change, or of a request for preferred leaders."""
+    """Decode the partitions of an ISR change, or of a request for preferred leaders."""
     held = load(path, data)
     try:
         return [_partition(entry) for entry in held["partitions"]]
@@ -42,7 +42,7 @@ def encode_log_dir_event(broker_id: BrokerId) -> bytes:
 
 
 def decode_log_dir_event(path: str, data: bytes) -> BrokerId:
-    """The broker whose replicas went offline or came back."""
+    """Decode the id of the broker whose replicas went offline or came back."""
     held = load(path, data)
     try:
         return BrokerId(int(held["broker"]))
@@ -51,7 +51,7 @@ def decode_log_dir_event(path: str, data: bytes) -> BrokerId:
 
 
 def decode_reassignments(path: str, data: bytes) -> dict[TopicPartition, list[int]]:
-    """The requested replicas by partition, from `/admin/reassign_partitions`."""
+    """Decode the requested replicas by partition, from `/admin/reassign_partitions`."""
     held = load(path, data)
     try:
         return {
@@ -68,7 +68,7 @@ def encode_config_change(entity_path: str, now_ms: int) -> bytes:
 
 
 def decode_config_change(path: str, data: bytes) -> tuple[str, int]:
-    """The entity's path, and when it changed."""
+    """Decode the path of the changed entity, and the time of the change."""
     held = load(path, data)
     try:
         return str(held["entity_path"]), int(held.get("timestamp", 0))

@@ -1,4 +1,7 @@
-"""The paths of the store's nodes, as in Kafka's design papers."""
+"""The paths of the store's nodes, as in Kafka's design papers.
+
+Each function returns the path of the node that its docstring describes.
+"""
 
 from uuid import UUID
 
@@ -16,7 +19,7 @@ PREFERRED_ELECTION = "/admin/preferred_replica_election"
 ISR_CHANGES = "/isr_change_notification"
 # Sequence nodes: brokers whose replicas went offline (Kafka's path and JSON).
 LOG_DIR_EVENTS = "/log_dir_event_notification"
-# Brokers that may have lost records, until the controller has acted on it.
+# Brokers that may have lost records in an unclean stop, until the controller has handled that.
 UNCLEAN_STOPS = "/brokers/unclean"
 BROKER_EPOCHS = "/brokers/epochs"
 # One node per existing topic, checked so that no late write reaches a new topic of the same name
@@ -42,7 +45,7 @@ FOUNDATIONS = (
     UNCLEAN_STOPS,
     TOPICS,
     TOPIC_IDS,
-    # Its version is the controller epoch; each controller begins with a `set`.
+    # The version of this node is the controller epoch: each new controller sets it once.
     CONTROLLER_EPOCH,
     ISR_CHANGES,
     LOG_DIR_EVENTS,
@@ -59,17 +62,17 @@ FOUNDATIONS = (
 
 
 def broker(broker_id: int) -> str:
-    """A live broker; ephemeral."""
+    """The ephemeral node of a live broker."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
 def broker_epoch(broker_id: int) -> str:
-    """Set once per registration: its version + 1 is the broker epoch."""
+    """A node that each registration sets once: its version + 1 is the broker epoch."""
     return f"{BROKER_EPOCHS}/{broker_id}"
 
 
 def unclean_stop(broker_id: int) -> str:
-    """A mark of an unclean stop, from the next registration until the controller has acted."""
+    """A mark of an unclean stop, from the next registration until the controller handled it."""
     return f"{UNCLEAN_STOPS}/{broker_id}"
 
 
@@ -119,7 +122,7 @@ def group_config(group: str) -> str:
 
 
 def client_metrics_config(subscription: str) -> str:
-    """The settings of a subscription to clients' metrics. Its name is free text, as a group's."""
+    """The settings of a subscription to clients' metrics. Its name is escaped like a group id."""
     return f"{CONFIG_CLIENT_METRICS}/{_escaped(subscription)}"
 
 

@@ -14,7 +14,7 @@ class Default(Enum):
     DEFAULT = "<default>"
 
 
-# Means all entities without a quota of their own.
+# Stands for all entities without a quota of their own.
 DEFAULT = Default.DEFAULT
 Name = str | Default
 
@@ -30,7 +30,7 @@ _CLIENTS = "clients"
 class QuotaEntity:
     """A user, a client id, a user with a client id, or an address; each by name or DEFAULT."""
 
-    # Invariant: one part at least is not None; if `ip` is not, the others are None.
+    # Invariant: at least one of the three is set; if `ip` is set, the other two are None.
     user: Name | None = None
     client_id: Name | None = None
     ip: Name | None = None
@@ -61,7 +61,7 @@ def quota_path(entity: QuotaEntity) -> str:
 
 
 def quota_entity(path: str) -> QuotaEntity | None:
-    """The entity whose quotas the node at `path` contains; None if it is no such node."""
+    """The entity whose quotas the node at `path` contains; None if that is not a quota node."""
     for root in QUOTA_ROOTS:
         names = path.removeprefix(f"{root}/").split("/")
         if path == root or not path.startswith(f"{root}/"):
@@ -78,7 +78,7 @@ def quota_entity(path: str) -> QuotaEntity | None:
 
 
 def parse_entity(parts: list[tuple[str, str | None]]) -> QuotaEntity:
-    """Convert the protocol's (type, name) pairs of an entity; the name None is the default.
+    """Convert the protocol's (type, name) pairs of an entity; a name of None means DEFAULT.
 
     Raises OttlaError(INVALID_REQUEST) if the pairs are not an entity that can have quotas.
     """

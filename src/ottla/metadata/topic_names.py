@@ -32,7 +32,7 @@ def check_topic_name(name: str) -> None:
 def check_no_collision(name: str, existing: Iterable[str]) -> None:
     """Refuse a name that differs from an existing one only in `.` and `_`.
 
-    Metrics replace `.` by `_`, so that both would share theirs. Raises
+    Metrics replace `.` by `_`, so both topics would have the same metric names. Raises
     OttlaError(INVALID_TOPIC_EXCEPTION).
     """
     if "." not in name and "_" not in name:

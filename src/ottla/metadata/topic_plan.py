@@ -18,16 +18,17 @@ def place(
     racks: Mapping[BrokerId, str | None] | None = None,
     away: Sequence[BrokerId] = (),
 ) -> tuple[tuple[BrokerId, ...], ...]:
-    """The replica lists of `partitions`: leaders go round from `start`, followers are spread.
+    """Return the replica lists of `partitions`, as Kafka places them.
 
-    The first follower stands `shift` brokers after the leader, and the shift grows each time
-    the leaders have gone round, so that the followers of one broker differ (Kafka operations,
-    replica placement). Where every broker has a rack, leaders alternate between racks, and no
-    rack has two replicas of a partition while another has none.
+    Leaders are assigned round-robin from `start` on. `shift` sets the distance from the leader to
+    the first follower. The distance grows each time all brokers have had a turn as leader, so that
+    the partitions of one leader have different followers (Kafka operations, replica placement). If
+    every broker has a rack, leaders alternate between racks, and no rack has two replicas of a
+    partition while another has none.
 
-    `brokers` are alive. The brokers `away` are known and not alive: none of them comes first, and
-    they get a replica only if too few others are alive, or if their rack has none yet, as in
-    Kafka. Raises OttlaError(INVALID_REPLICATION_FACTOR).
+    `brokers` are alive; the brokers `away` are registered but not alive. No `away` broker is a
+    leader. It gets a replica only if too few brokers are alive, or if its rack has no replica yet,
+    as in Kafka. Raises OttlaError(INVALID_REPLICATION_FACTOR).
     """
     count = len(brokers)
     _check_factor(factor, count, len(away))
@@ -67,7 +68,7 @@ def _check_factor(factor: int, alive: int, away: int) -> None:
 
 
 def _from(brokers: Sequence[BrokerId], start: int) -> list[BrokerId]:
-    """All of `brokers` once, with another first one for each `start`."""
+    """Return `brokers` rotated by `start`."""
     if not brokers:
         return []
     first = start % len(brokers)
@@ -75,7 +76,7 @@ def _from(brokers: Sequence[BrokerId], start: int) -> list[BrokerId]:
 
 
 def _alternating(brokers: Sequence[BrokerId], racks: Mapping[BrokerId, str]) -> list[BrokerId]:
-    """One broker of each rack in turn."""
+    """Order brokers so that their racks alternate."""
     of_rack: dict[str, list[BrokerId]] = {}
     for broker in brokers:
         of_rack.setdefault(racks[broker], []).append(broker)
@@ -143,7 +144,7 @@ def check_assignment(
 # As in Kafka: a limit per request, so that a mistyped number does not stop the cluster.
 PARTITIONS_PER_REQUEST_MAX = 10_000
 
-# As a number of partitions or replicas: the broker's default.
+# Stands for the broker's default number of partitions or replicas.
 BY_DEFAULT = -1
 
 # Brokers that ever registered, alive or not, with their racks. The live ones are in the image.
@@ -153,7 +154,7 @@ _NONE_REGISTERED: Registered = {}
 
 @dataclass(frozen=True, slots=True)
 class RequestedTopic:
-    """A topic to create. `assignments` are replica lists by partition; None: `place` decides."""
+    """A topic to create. `assignments` are replica lists by partition; if None, `place` decides."""
 
     name: str
     partitions: int = BY_DEFAULT
@@ -181,7 +182,7 @@ def plan_topic(
     """Plan the topic to create. Its settings must have been checked by the caller.
 
     `start` is any number; it spreads leaders over brokers. `registered` brokers that are dead get
-    replicas outside the ISR where too few are alive, or where they are named. Raises OttlaError
+    replicas outside the ISR if too few are alive, or if `new` assigns them. Raises OttlaError
     with Kafka's code and words (INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS,
     INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST).
     """
@@ -203,7 +204,9 @@ def plan_growth(
     start: int,
     registered: Registered = _NONE_REGISTERED,
 ) -> TopicImage:
-    """The topic grown to `count` partitions; `assignments` are those of the new ones.
+    """Plan the growth of a topic to `count` partitions.
+
+    `assignments` are the replica lists of the new partitions; if None, `place` decides.
 
     Raises OttlaError(INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR).
