@@ -80,7 +80,7 @@ class ShareCoordinator:
         self._snapshots: dict[ShareKey, int] = {}
         # How many updates each key has had since its snapshot.
         self._updates: dict[ShareKey, int] = {}
-        # The state that updates alone give, of keys whose snapshot could not be read.
+        # For keys whose snapshot could not be read: the state according to updates alone.
         self._left: dict[ShareKey, ShareState] = {}
 
     def initialize(
@@ -113,7 +113,7 @@ class ShareCoordinator:
         return _begun(ticket, SnapshotRecord(key, state))
 
     def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> ShareDecision:
-        """The state of a share partition. The leader epoch is stored and fences earlier leaders."""
+        """Read a share partition's state, and store the leader epoch to fence earlier leaders."""
         try:
             known = self._current(key, leader_epoch)
         except OttlaError as error:

@@ -47,7 +47,7 @@ class Origin(NamedTuple):
 class Letters:
     """A batch of dead letters for all source offsets up to `last`.
 
-    `bare` counts those without key and value because the source record did not fit into a batch.
+    `bare` counts dead letters without key and value, whose source records did not fit into a batch.
     """
 
     batch: bytearray
@@ -131,9 +131,9 @@ def write_letters(
 
 
 def _add(builder: BatchBuilder, now_ms: int, record: Record | None, context: list[Header]) -> bool:
-    """Add a dead letter, unless the batch became too large; the first without content is added.
+    """Add a dead letter if the batch has room for it, and return whether it was added.
 
-    Returns whether it was added.
+    A dead letter without content is always added to an empty batch.
     """
     if record is None:
         size = _size(None, None, context)

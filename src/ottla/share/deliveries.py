@@ -66,8 +66,9 @@ class Dead(NamedTuple):
 class StateChanges(NamedTuple):
     """The changes of a share partition that its leader has to write to the share coordinator.
 
-    `complete_count` is the number of offsets from `start_offset` on in a final state. For the
-    records in `letters`, dead letters are written once the changes are; then they are `archive`d.
+    `complete_count` is the number of offsets from `start_offset` on in a final state. Once the
+    changes are written, dead letters are written for the records in `letters`, and then `archive`
+    is called for those records.
     """
 
     start_offset: int
@@ -101,7 +102,7 @@ def spans_of(batch: Acknowledged) -> list[tuple[int, int, int]]:
 
 
 def add_to(given: list[Acquired], taken: Iterable[Acquired], batch_size: int) -> None:
-    """Append acquired records to `given`; neighbours with one delivery count are joined.
+    """Append acquired records to `given`; neighbours with the same delivery count are joined.
 
     A `batch_size` above 0 limits how many records are joined.
     """

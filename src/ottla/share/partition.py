@@ -43,7 +43,7 @@ class SharePartition:
     def __init__(
         self, limits: DeliveryLimits, start_offset: int, batches: Iterable[StateBatch] = ()
     ) -> None:
-        """`batches`: the written state; offsets between them were never acknowledged."""
+        """`batches` is the stored state; offsets between batches were never acknowledged."""
         self.limits = limits
         self._window = Window(start_offset)
         self._dirty: list[tuple[int, int]] = []
@@ -94,7 +94,7 @@ class SharePartition:
         """Records whose dead letters may not be written yet; a new leader writes them.
 
         The written state does not contain the reason: a record that reached the delivery count
-        limit is taken as exhausted, any other as rejected.
+        limit is reported as exhausted, any other as rejected.
         """
         limit = self.limits.delivery_count
         return [
@@ -111,7 +111,7 @@ class SharePartition:
         return self._window.end if self.in_flight < self.limits.records else None
 
     def available(self) -> list[tuple[int, int | None]]:
-        """The spans of offsets that could be acquired now; a last of None is the log's end."""
+        """The offset spans that could be acquired now; a last offset of None is the log end."""
         spans: list[tuple[int, int | None]] = [
             (run.first, run.last) for run in self._window if run.state is DeliveryState.AVAILABLE
         ]
@@ -180,7 +180,7 @@ class SharePartition:
             self._require_acquired(member_id, first, last, kind)
         for first, last, kind in spans:
             for run in self._window.cut(first, last):
-                # A request that names an offset twice has settled it already.
+                # If the request names an offset twice, the first acknowledgement applies.
                 if run.state is DeliveryState.ACQUIRED:
                     self._acknowledge_run(run, kind, now_ms)
         self._tidy()
@@ -272,7 +272,7 @@ class SharePartition:
         return taken
 
     def _last_to_acquire(self, offset: int) -> int | None:
-        """The last offset of what a member may acquire from `offset` on; None without a limit."""
+        """The last offset that a member may acquire in a read from `offset` on; None: no limit."""
         others = False
         for run in self._window.peek(offset, self._window.end - 1):
             if run.state is not DeliveryState.AVAILABLE:

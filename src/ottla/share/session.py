@@ -84,7 +84,9 @@ class ShareSessions:
         return session
 
     def find(self, key: MemberKey, epoch: int) -> ShareSession:
-        """The session that a request continues, or ends with FINAL_EPOCH; its epoch advances.
+        """Return the session of a request with `epoch`, and advance the session's epoch.
+
+        A request with FINAL_EPOCH ends the session, so the epoch does not advance.
 
         Raises OttlaError: SHARE_SESSION_NOT_FOUND, INVALID_SHARE_SESSION_EPOCH.
         """

@@ -1,7 +1,7 @@
 """The coordinator of the transactional ids in one partition of `__transaction_state`.
 
 Commands decide: they return records to append, and answers and markers to send once these are
-committed. `apply` is the only thing that changes state, so replaying the partition rebuilds it.
+committed. Only `apply` changes the state, so that replaying the partition rebuilds it.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class TransactionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The filters; empty ones match everything. `duration_ms` -1: any duration."""
+    """The filters of ListTransactions. Empty filters, and a `duration_ms` of -1, match all."""
 
     states: frozenset[TransactionState] = frozenset()
     producer_ids: frozenset[int] = frozenset()
@@ -47,7 +47,7 @@ class Filter:
     matches: Callable[[str], bool] | None = None
 
     def passes(self, transactional_id: str, known: Transaction, timestamp_ms: int) -> bool:
-        """Whether a transactional id in that state matches."""
+        """Whether a transactional id in the state `known` matches all filters."""
         if self.states and known.state not in self.states:
             return False
         if self.producer_ids and known.producer_id not in self.producer_ids:
@@ -64,7 +64,7 @@ def _has_lasted(known: Transaction, timestamp_ms: int, duration_ms: int) -> bool
 
 
 def read_states(names: Sequence[str]) -> tuple[frozenset[TransactionState], list[str]]:
-    """The states of these names, and the unknown names."""
+    """Return the states with these names, and the names that are unknown."""
     known = frozenset(LABELS[name] for name in names if name in LABELS)
     return known, [name for name in names if name not in LABELS]
 
@@ -84,7 +84,7 @@ class TransactionCoordinator:
             self.transactions[record.transactional_id] = record.transaction
 
     def start(self) -> TransactionDecision:
-        """After the replay, request that decided outcomes be written to their partitions."""
+        """After the replay, return the markers of all transactions whose outcome is decided."""
         return TransactionDecision(
             markers=[
                 _markers(transactional_id, known)
@@ -135,7 +135,7 @@ class TransactionCoordinator:
         identity: ProducerIdentity,
         partitions: AbstractSet[TopicPartition],
     ) -> TransactionDecision:
-        """Whether the partitions are in the transaction: an ErrorCode for each."""
+        """Check that the partitions are in the transaction. The result is an ErrorCode for each."""
         found = end_txn.verify(self.transactions.get(transactional_id), identity, partitions)
         if isinstance(found, TransactionVerdict):
             codes = dict.fromkeys(partitions, found.code)

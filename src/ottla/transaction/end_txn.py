@@ -45,7 +45,7 @@ def add(
 def verify(
     known: Transaction | None, identity: ProducerIdentity, partitions: AbstractSet[TopicPartition]
 ) -> TransactionVerdict | dict[TopicPartition, ErrorCode]:
-    """Check whether each of `partitions` is in the transaction (KIP-890); a Verdict refuses all."""
+    """Check whether each of `partitions` is in the transaction (KIP-890); a verdict refuses all."""
     refused = _check(known, identity)
     if refused is not None:
         return refused
@@ -91,8 +91,8 @@ def end(
 ) -> TransactionVerdict:
     """Decide a transaction's outcome at its producer's request.
 
-    The answer may be given when the decision is committed; the markers follow. A repeated
-    request gets the same answer, one for the other outcome gets an error.
+    The answer may be sent when the decision is committed; the markers are written afterwards. A
+    retry of the request gets the same answer; a request for the other outcome gets an error.
     """
     if known is None:
         return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -115,7 +115,7 @@ def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> Tr
 def _end_with_next_epoch(
     known: Transaction, wish: End, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """Handle EndTxn by KIP-890: the epoch distinguishes a first request from a repetition."""
+    """Handle EndTxn as in KIP-890: the epoch distinguishes a first request from a retry."""
     if _is_again(known, wish.identity):
         return _repeat(known, wish)
     if known.is_prepared and wish.identity == known.next_identity:
@@ -146,7 +146,7 @@ def _end_with_next_epoch(
 
 
 def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
-    """Whether the epoch was raised by the same end that the producer now requests."""
+    """Whether the request is a retry: the first attempt has raised the producer's epoch."""
     return (
         (known.is_prepared or known.state in _COMPLETE.values())
         and known.last_producer_epoch != NO_PRODUCER_EPOCH
@@ -155,7 +155,7 @@ def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
 
 
 def _repeat(known: Transaction, wish: End) -> TransactionVerdict:
-    """Answer a repeated EndTxn, by the outcome that was decided before."""
+    """Answer a retry of EndTxn according to the outcome that was decided before."""
     if known.state is _State.EMPTY or wish.is_commit != (known.state in _COMMITTED):
         return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)
     if known.is_prepared:

@@ -32,8 +32,8 @@ def initialize(
 ) -> TransactionVerdict:
     """Give the producer a new epoch.
 
-    An open transaction is aborted first, in an epoch that no producer has; the producer asks
-    again. `fresh_producer_id` is one that was never used, None where none is at hand.
+    An open transaction is aborted first, in an epoch that no producer has; the producer retries its
+    request. `fresh_producer_id` is an id that was never used, or None if none is available.
     """
     if known is None:
         return _begin(wish, fresh_producer_id, timestamp_ms)
@@ -43,7 +43,7 @@ def initialize(
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
     if known.state is TransactionState.ONGOING:
         if wish.identity != NO_IDENTITY and wish.identity != known.identity:
-            # Not the producer of the open transaction, but a late request of an earlier one.
+            # This is a late request of an earlier producer, which did not begin the transaction.
             return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
         aborted = fence(known, timestamp_ms)
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, to=aborted, waits=True)
@@ -64,14 +64,14 @@ def _begin(
 def _go_on(
     known: Transaction, wish: ProducerIdWish, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """The next epoch, or the next id if the epochs are used up."""
+    """Give the producer its next epoch, or a new producer id if the epochs are used up."""
     asked = wish.identity
     is_named = asked != NO_IDENTITY
     if is_named and _is_repetition(known, asked):
         return TransactionVerdict(ErrorCode.NONE, identity=known.identity)
     if is_named and asked != known.identity:
         return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
-    # A producer that names itself may repeat its request; one that does not has fenced all others.
+    # A producer that sends its identity may retry the request; one without it fences all others.
     last_epoch = known.producer_epoch if is_named else NO_PRODUCER_EPOCH
     producer_id, epoch = known.producer_id, known.producer_epoch + 1
     if known.is_exhausted:
@@ -107,7 +107,7 @@ def _may_be(known: Transaction, asked: ProducerIdentity) -> bool:
 
 
 def _is_repetition(known: Transaction, asked: ProducerIdentity) -> bool:
-    """Whether the producer's epoch was raised before, and only the answer was lost."""
+    """Whether the request is a retry: its first attempt has raised the epoch already."""
     return (
         known.last_producer_epoch != NO_PRODUCER_EPOCH
         and asked.producer_epoch == known.last_producer_epoch

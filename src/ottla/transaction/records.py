@@ -30,9 +30,9 @@ def encode(record: TransactionRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode(key: bytes, value: bytes | None) -> TransactionRecord | None:
-    """Read a record back; None for a kind this broker does not know.
+    """Decode a record; None for a record type that this broker does not know.
 
-    Raises OttlaError (CORRUPT_MESSAGE) where the bytes are no such record.
+    Raises OttlaError (CORRUPT_MESSAGE) if the bytes are invalid.
     """
     try:
         if read_version(key) != _KEY_VERSION:

@@ -1,4 +1,4 @@
-"""A transactional id as a value: its producer, and its transaction's partitions."""
+"""The state of a transactional id: its producer, and the partitions of its transaction."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -10,7 +10,10 @@ from ottla.record.control import ControlType, EndTransactionMarker
 
 
 class TransactionState(IntEnum):
-    """Numbers are those in `__transaction_state`; `label` is the name in tools."""
+    """The states of a transaction, with their numbers in `__transaction_state`.
+
+    `label` is the name that Kafka's tools show.
+    """
 
     EMPTY = 0
     ONGOING = 1
@@ -61,7 +64,7 @@ class Transaction:
     """The state of one transactional id; times of day in milliseconds.
 
     Invariant: `partitions` is empty unless the state is ONGOING or PREPARED.
-    Invariant: no client ever has `producer_epoch` EPOCH_MAX: that one is left for fencing it.
+    Invariant: no client ever gets `producer_epoch` EPOCH_MAX, which is reserved for fencing.
     """
 
     producer_id: int
@@ -71,11 +74,11 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     start_timestamp_ms: int = NO_TIMESTAMP
     last_update_timestamp_ms: int = NO_TIMESTAMP
-    # The former epoch, if it was raised for the producer that had it, which may repeat its request.
-    # Stored in a field of our own, which Kafka does not write.
+    # The previous epoch, if its producer itself requested the present one, and so may retry that
+    # request. It is stored in a field of our own, which Kafka does not write.
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    # The previous id, or the one with which the producer continues after the transaction: ids are
-    # changed when the epochs of one are used up.
+    # The producer's previous id, and the id with which it continues after the transaction. A
+    # producer gets a new id when the epochs of its id are used up.
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
     # The protocol of the latest transaction's producer: 0 and 1, or EPOCH_PER_TRANSACTION.
@@ -100,14 +103,14 @@ class Transaction:
 
     @property
     def next_identity(self) -> ProducerIdentity:
-        """The producer's id and epoch after the prepared or completed end."""
+        """The producer's id and epoch after the end of the transaction."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return ProducerIdentity(self.next_producer_id, 0)
         return self.identity
 
 
 class TransactionOutcome(NamedTuple):
-    """The end of a producer's transaction. `client_version` as in `transaction.Transaction`."""
+    """The outcome of a producer's transaction. `client_version` is as in `Transaction`."""
 
     producer_id: int
     producer_epoch: int
@@ -123,7 +126,7 @@ class TransactionOutcome(NamedTuple):
 
     @property
     def raises_epoch(self) -> bool:
-        """Whether the marker carries the next epoch, so that a late one ends nothing (KIP-890)."""
+        """Whether the marker has the next epoch, so that a late marker is harmless (KIP-890)."""
         return self.client_version >= EPOCH_PER_TRANSACTION
 
 
@@ -148,7 +151,8 @@ class Markers:
     is_commit: bool
     partitions: frozenset[TopicPartition]
     client_version: int
-    # The time of the decision: old clients keep their identity in their next transaction.
+    # When the outcome was decided. It identifies the transaction, because old clients keep their
+    # producer id and epoch in their next transaction.
     prepared_ms: int
 
 
@@ -165,7 +169,8 @@ class TransactionVerdict(NamedTuple):
     code: ErrorCode
     to: Transaction | None = None
     identity: ProducerIdentity = NO_IDENTITY
-    # Refused only because an outcome is still being written; those that wait for it may continue.
+    # Whether the request is only refused because markers are still being written: it can be run
+    # again once they are written.
     waits: bool = False
 
 
@@ -181,8 +186,9 @@ class TransactionReply:
 class TransactionDecision:
     """Records to append and apply; answers and markers to send once they are committed.
 
-    `waits`: all of it must wait until the outcome of the previous transaction is written in all
-    partitions; the answers are for clients that do not wait.
+    If `waits`, the command should run again when the outcome of the previous transaction is written
+    in all partitions. The replies are for clients that do not wait so long; records and markers do
+    not wait.
     """
 
     records: list[TransactionRecord] = field(default_factory=list)
