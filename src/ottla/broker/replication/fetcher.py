@@ -1,10 +1,10 @@
-"""Fetches, from one broker, all partitions which that broker leads and this one follows.
+"""Fetches from one broker all partitions that it leads and this broker follows.
 
-One connection of its own, callbacks, no task per fetch. A request names the partitions whose
-answers are in and, with group commit, on the disk: so it says by their offsets what this replica
-holds. A fetch without news waits at the leader; the next fetch reports what became durable
-meanwhile, and ends the wait of the one before. Two are on their way at most, and one question
-per partition (R-7).
+A fetcher has a connection of its own and works with callbacks, without a task per fetch. A request
+names the partitions whose last answer was appended and, with group commit, flushed, so their fetch
+offsets show the leader which records are durable here. A fetch without news waits at the leader.
+The next fetch reports what was flushed meanwhile, and makes the leader answer the waiting one. At
+most two fetches are in flight, and at most one of them asks for a given partition (R-7).
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from ottla.wire.messages.fetch import FetchPartition, FetchResponse
 
 _log = logging.getLogger(__name__)
 
-# The longest that a fetch for other partitions waits for the flush of records just appended, so
-# that one fetch can report all new ends.
+# The longest wait for flushes of records just appended before the next fetch is sent, so that one
+# fetch can report all new log end offsets.
 _FLUSH_PATIENCE_S = 0.01
 # The longest pause before checking again whether the throttle allows more.
 _HELD_MS_MAX = 500
@@ -35,7 +35,7 @@ Key = tuple[UUID, int]
 
 
 class ReplicaFetcher:
-    """The follower's side of one connection. `source` is the broker that leads."""
+    """Fetches from the broker `source`, which leads the partitions, over one connection."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class ReplicaFetcher:
         self._link = SourceLink(source, peers, spawn, self._soon, retry_ms_max=limits.backoff_ms)
         self._session = FollowerSession(limits)
         self._closed = False
-        # Partitions to fetch, partitions whose records are not flushed yet, and partitions that the
-        # session is to forget.
+        # Partitions to fetch, partitions whose records are not flushed yet, and partitions to
+        # remove from the fetch session.
         self._to_ask: dict[Partition, None] = {}
         self._flushing: dict[Partition, None] = {}
         self._forgotten: dict[Key, None] = {}
@@ -64,7 +64,7 @@ class ReplicaFetcher:
         self._patience: asyncio.TimerHandle | None = None
 
     def add(self, partition: Partition) -> None:
-        """Fetch a partition, for which a `follower` was just made."""
+        """Start fetching a partition whose `follower` was just created."""
         key = (partition.topic_id, partition.index)
         self.partitions[key] = partition
         self._forgotten.pop(key, None)
@@ -85,7 +85,7 @@ class ReplicaFetcher:
         self._soon()
 
     def close(self) -> None:
-        """Fetch nothing more."""
+        """Stop fetching, and close the connection."""
         self._closed = True
         for partition in list(self.partitions.values()):
             self.remove(partition)
@@ -138,14 +138,14 @@ class ReplicaFetcher:
         if not self._session.may_send:
             return
         if self._flushing and self._patience is not None and not in_flight:
-            return  # `_on_flushed` calls again, or the timer that ends the wait.
+            return  # `_on_flushed` or the timer that ends the wait schedules another turn.
         questions = self._questions()
         if in_flight and not questions and not self._forgotten:
             return
         self._send(connection, questions)
 
     def _questions(self) -> dict[UUID, list[FetchPartition]]:
-        """The partitions to fetch now, by topic."""
+        """Return what to fetch now, by topic id."""
         now_ms = self._clock.monotonic_ms()
         questions: dict[UUID, list[FetchPartition]] = {}
         later: dict[Partition, None] = {}
@@ -180,7 +180,7 @@ class ReplicaFetcher:
                 asked.lost = lost_offsets_of(partition)
             if follower.is_full:
                 asked.is_full = True
-            if partition.topic_id is not topic_id:  # An id is slow to look up.
+            if partition.topic_id is not topic_id:  # Hashing an id is slow.
                 topic_id = partition.topic_id
                 of_topic = questions.setdefault(topic_id, [])
             of_topic.append(asked)
@@ -236,7 +236,7 @@ class ReplicaFetcher:
         self._soon()
 
     def _on_taken(self, partition: Partition) -> None:
-        """Continue after an answer that truncated the log, which is carried out in a later turn."""
+        """Fetch again after an answer that truncated the log, which happens in a later turn."""
         if self.partitions.get((partition.topic_id, partition.index)) is not partition:
             return
         if partition.follower is not None and partition.follower.nonce == NO_FETCH:
@@ -307,7 +307,7 @@ class Fetchers:
         return len(self._fetchers)
 
     def add(self, partition: Partition) -> None:
-        """Fetch a partition, for which a `follower` was just made."""
+        """Start fetching a partition whose `follower` was just created."""
         assert partition.follower is not None
         number = (partition.topic_id.int + partition.index) % self._per_source
         place = (partition.follower.leader, number)

@@ -31,11 +31,11 @@ class FetchLimits:
 
 
 class FollowerSession:
-    """The fetch sessions with one broker, one at a time."""
+    """The current fetch session with one broker, and its successors after errors."""
 
     def __init__(self, limits: FetchLimits) -> None:
         self._limits = limits
-        # How many sessions there were.
+        # The number of sessions ended so far. Answers to requests of an ended session are ignored.
         self.run = 0
         # Requests not answered yet.
         self.in_flight = 0
@@ -44,7 +44,7 @@ class FollowerSession:
 
     @property
     def may_send(self) -> bool:
-        """Whether another request may be sent. Not while the session's id is still to arrive."""
+        """Whether another request may be sent. The second one needs the id of the session."""
         if not self.in_flight:
             return True
         return self.in_flight < _IN_FLIGHT_MAX and self._epoch != _INITIAL_EPOCH
@@ -84,7 +84,7 @@ class FollowerSession:
         return request
 
     def on_answer(self, session_id: int) -> None:
-        """Take in an answer without an error; the first one carries the session's id."""
+        """Handle an answer without an error. The first one of a session carries its id."""
         if self._epoch == _INITIAL_EPOCH:
             self._id, self._epoch = session_id, 1
 

@@ -46,9 +46,9 @@ class _Held:
 
 
 class Cuts:
-    """Truncations that wait for a checkpoint.
+    """Truncations that wait until a lower recovery-point checkpoint is written.
 
-    `take` carries an answer out; `fail` is called if the checkpoint could not be written.
+    `take` applies an answer; `fail` is called instead if the checkpoint cannot be written.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Cuts:
         self._next: dict[LogDirectory, list[_Held]] = {}
 
     def must_wait(self, partition: Partition, floor: int) -> bool:
-        """Whether the recovery-point checkpoint of the log is above `floor`."""
+        """Whether the log's recovery-point checkpoint must be lowered to `floor` first."""
         name = partition.topic_partition
         return name in self._held or not self._directories.is_low(name, floor)
 
     def hold(self, partition: Partition, floor: int, data: PartitionData, taken: Taken) -> None:
-        """Keep the answer until the checkpoint is at or below `floor`; then carry it out.
+        """Keep the answer until the checkpoint is at or below `floor`; then apply it.
 
-        `taken` is called after that.
+        `taken` is called afterwards.
         """
         follower = partition.follower
         assert follower is not None
@@ -108,7 +108,7 @@ class Cuts:
     def _release(self, held: _Held, home: LogDirectory, failure: StorageError | None) -> None:
         partition, name = held.partition, held.partition.topic_partition
         if self._held.get(name) is not held:
-            return  # The answer of a later leader epoch waits.
+            return  # An answer of a later leader epoch has replaced this one.
         del self._held[name]
         try:
             if partition.follower is held.follower:
@@ -130,7 +130,7 @@ _log = logging.getLogger(__name__)
 # The first wait after a refused fetch; it doubles up to replica.fetch.backoff.ms.
 FIRST_RETRY_MS = 20
 
-# Errors that pass while metadata spreads: logged once per partition and leader epoch.
+# Errors that are normal until all brokers have the new metadata, so they are not logged here.
 _PASSING = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -166,12 +166,12 @@ class FollowerShell:
 
     @property
     def registration(self) -> Registration:
-        """The registration whose id and epochs the fetches carry."""
+        """The broker's registration; fetches carry its broker id and epoch."""
         return self._own.current
 
     # Hot: once per partition of a fetch.
     def room(self, partition: Partition) -> int:
-        """Bytes of a partition that may be fetched now; 0 if the throttle holds it back."""
+        """Bytes of a partition that may be fetched now; 0 if it is throttled."""
         throttle = self._throttle
         if not throttle.is_on or not throttle.covers(partition, self.registration.broker_id):
             return UNLIMITED
@@ -184,9 +184,9 @@ class FollowerShell:
 
     # Hot: once per partition of an answer.
     def take(self, partition: Partition, data: PartitionData, taken: Taken) -> None:
-        """Apply an answer; one that belongs to no fetch in flight is ignored.
+        """Apply an answer, unless it belongs to no fetch in flight.
 
-        An answer that truncates the log may be taken in later, and `taken` is called then.
+        An answer that truncates the log may be applied later; `taken` is called after that.
         """
         if data.error_code or data.diverging_epoch.end_offset >= 0:
             floor = _floor(partition, data)
@@ -203,7 +203,8 @@ class FollowerShell:
         effects: tuple[FollowerEffect, ...]
         if data.error_code:
             code = ErrorCode(data.error_code)
-            # The core matches the answer by its nonce; an error usually means another leader epoch.
+            # The core matches the answer by its nonce. Its own epoch is passed, because an error
+            # often comes from a leader in another epoch.
             effects = follower.on_error(
                 data.nonce, follower.leader_epoch, code, data.log_start_offset, now_ms=now_ms
             )
@@ -313,7 +314,7 @@ class FollowerShell:
         self._back_off(partition)
 
     def _back_off(self, partition: Partition) -> None:
-        """After a local error, wait before the next fetch, twice as long each time."""
+        """Delay the next fetch after a local error, twice as long after each error in a row."""
         follower = partition.follower
         if follower is not None:
             follower.retry_at_ms = self._clock.monotonic_ms() + follower.retry_ms
@@ -321,10 +322,10 @@ class FollowerShell:
 
 
 def _lost_end(partition: Partition, follower: Follower) -> tuple[int, int]:
-    """The offset below which truncated records may have been committed, with the leader epoch.
+    """Return the offset below which truncated records may be committed, and the leader epoch.
 
-    After an unclean election that is the whole truncated end, for the new leader may lack committed
-    records. Otherwise it is what is known to be committed.
+    After an unclean election it is the log end offset, because the new leader may lack committed
+    records. Otherwise it is the high watermark.
     """
     unclean_epoch = -1 if partition.image is None else partition.image.unclean_epoch
     if unclean_epoch > follower.last_fetched_epoch:
@@ -341,7 +342,7 @@ def _learn(partition: Partition, data: PartitionData) -> None:
 
 
 def _floor(partition: Partition, data: PartitionData) -> int | None:
-    """The lowest offset to which an answer may truncate the log; None if it does not truncate."""
+    """Return the lowest offset to which an answer may truncate the log; None if it does not."""
     follower = partition.follower
     if follower is None or data.nonce != follower.nonce:
         return None

@@ -1,4 +1,4 @@
-"""Decides whether this broker is cut off from followers that are still registered."""
+"""Detects that this broker is cut off from followers that are still registered."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,11 +14,11 @@ from ottla.replica.registration import NEVER, Registration
 
 
 class Isolation:
-    """Checks at intervals for isolation; `limits` hold the interval and the longest silence.
+    """Checks at intervals whether followers have stopped fetching because of the network.
 
-    Followers fetch whether or not there are records: so a leader that no broker and no client
-    reaches is found out as well. Before the silence is too long this broker connects to them:
-    if one connection succeeds, they are merely slow, and another leader would not help.
+    Followers fetch even if there are no new records, so their silence also reveals an idle leader
+    that no client reaches. Before the silence exceeds the limit this broker connects to the silent
+    followers. If one connection succeeds, they are merely slow, and another leader would not help.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class Isolation:
         self._trial_ms = limits.silence_ms_max // 4
         self._looked_ms = NEVER
         self._is_trying = False
-        # Whether this broker may be cut off. It then removes no follower from the ISR, since the
-        # next leader would be among those removed.
+        # Whether this broker may be cut off. It then removes no follower from the ISR, since one of
+        # them must become the next leader.
         self.is_undecided = False
 
     def look(self, registration: Registration, led: Iterable[Partition]) -> None:
-        """Check whether other brokers should lead the partitions in `led`."""
+        """Check whether this broker seems cut off from the followers of the partitions in `led`."""
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
-        # After a pause of this process, the requests that arrived meanwhile must be read first.
+        # After a pause of this process, the fetches that arrived meanwhile must be read first.
         if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
             return
         since_ms = now_ms - self._doubt_ms

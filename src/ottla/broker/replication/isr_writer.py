@@ -1,8 +1,8 @@
-"""Writes leaders' changes of the ISR to the store: one `multi` with checks for many partitions.
+"""Writes leaders' ISR changes to the store, many partitions in one conditional `multi`.
 
-`replica.isr.IsrChange` says what the store must hold for a change to be made. If the outcome of a
-write is unknown, the state is read instead (S15). Changes made are announced together under
-`/isr_change_notification`, from where the controller sends them to all brokers (P17).
+`replica.isr.IsrChange` defines the state of the store that a change requires. If the outcome of a
+write is unknown, the partition state is read back (S15). The changes of one batch are announced in
+one node under `/isr_change_notification`; the controller then sends them to all brokers (P17).
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class IsrWriter:
         self._spawn = spawn
         self._wishes: list[_PendingChange] = []
         self._working = False
-        # The controller epoch this broker acts under; None before it is read.
+        # The controller epoch that writes are conditional on; None until it is read.
         self._controller_epoch: int | None = None
 
     def propose(self, leading: Outcomes, partition: Partition, change: IsrChange) -> None:
@@ -81,7 +81,7 @@ class IsrWriter:
         self._add(leading, partition, change)
 
     def read(self, leading: Outcomes, partition: Partition) -> None:
-        """Read the state until the store answers, and report it to `leading`."""
+        """Queue a read of the partition state, retried until it succeeds, for `leading`."""
         self._add(leading, partition, None)
 
     def _add(self, leading: Outcomes, partition: Partition, change: IsrChange | None) -> None:
@@ -117,7 +117,7 @@ class IsrWriter:
             await self._announce(made)
 
     async def _write_together(self, wishes: Sequence[_PendingChange]) -> bool:
-        """Write all changes in one transaction. False: their outcomes are not known yet."""
+        """Write all changes in one transaction; return False if their outcomes are unknown."""
         try:
             operations = [await self._operations(wish) for wish in wishes]
             results = await self._store.multi([one for each in operations for one in each])
@@ -130,7 +130,7 @@ class IsrWriter:
         return True
 
     async def _write_one(self, wish: _PendingChange) -> bool:
-        """Write one change; report its outcome, and return whether it was made."""
+        """Write one change and report its outcome; return whether it was written."""
         change = wish.change
         assert change is not None
         state_path = paths.partition_state(wish.partition.topic, wish.partition.index)
@@ -155,7 +155,7 @@ class IsrWriter:
         return True
 
     async def _operations(self, wish: _PendingChange) -> list[Operation]:
-        """The store operations of a change: its checks, and last the write."""
+        """Return the store operations of a change: the checks, and then the write."""
         change, partition = wish.change, wish.partition
         assert change is not None
         epoch = self._controller_epoch
@@ -185,9 +185,9 @@ class IsrWriter:
             wish.outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
 
     async def _announce(self, made: Sequence[_PendingChange]) -> None:
-        """Announce the changes to the controller.
+        """Announce the written changes to the controller.
 
-        If that fails, the controller finds them at its next read.
+        If that fails, the controller sees them when it next reads the partition states.
         """
         changed = [
             {"topic": wish.partition.topic, "partition": wish.partition.index} for wish in made
@@ -223,7 +223,7 @@ class IsrWriter:
             return
 
     async def _state(self, partition: Partition) -> PartitionImage | None:
-        """Read a partition's state from the store; None if its topic is gone."""
+        """Read a partition's state from the store; None if its topic was deleted."""
         topic_path = paths.topic(partition.topic)
         topic_node = await self._store.get(topic_path)
         if topic_node is None:

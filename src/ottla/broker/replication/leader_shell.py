@@ -1,4 +1,4 @@
-"""Carries out the decisions of this broker's leaders: answers, high watermarks, ISR changes."""
+"""Carries out the decisions of leaders: answers to fetches, high watermarks, ISR changes."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 class IsrStore(Protocol):
-    """Writes leaders' proposals to the store, and reports their outcomes to `leading`."""
+    """Writes leaders' ISR proposals to the store, and reports the outcomes to `leading`."""
 
     def propose(self, leading: "LeaderShell", partition: Partition, change: IsrChange) -> None: ...
 
@@ -41,7 +41,7 @@ class IsrStore(Protocol):
 
 
 class LeaderShell(ABC):
-    """All partitions that this broker leads under its `registration`."""
+    """Carries out what the leader cores of this broker decide."""
 
     def __init__(
         self, own: OwnRegistration, clock: Clock, recorder: Recorder, isr_writer: IsrStore
@@ -50,8 +50,8 @@ class LeaderShell(ABC):
         self._clock = clock
         self._recorder = recorder
         self.isr_writer = isr_writer
-        # Whether `settle` closed a partition because leadership was uncertain, since the last
-        # reset.
+        # Whether `settle` has closed a partition because leadership was uncertain. The periodic
+        # check resets it.
         self.closed_in_doubt = False
         # Emitted after a partition's role has changed.
         self.on_role: Signal[[Partition]] = Signal()
@@ -135,7 +135,7 @@ class LeaderShell(ABC):
         return answer
 
     def on_isr_rejected(self, partition: Partition, nonce: int, rejection: Rejection) -> None:
-        """Act on a change that the store refused; the leader retries, perhaps after a pause."""
+        """Handle an ISR change that the store rejected. The leader may retry after a pause."""
         leader = partition.leader
         if leader is None:
             return
@@ -147,7 +147,7 @@ class LeaderShell(ABC):
             loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self._retry, partition)
 
     def _retry(self, partition: Partition) -> None:
-        """Retry a change that the store refused, unless it was settled meanwhile."""
+        """Retry a rejected ISR change, unless it is no longer needed."""
         leader = partition.leader
         if leader is not None:
             now_ms = self._clock.monotonic_ms()
@@ -155,7 +155,7 @@ class LeaderShell(ABC):
             self.settle(partition)
 
     def on_config(self, partition: Partition) -> None:
-        """Apply changed settings of a partition's topic."""
+        """Apply a changed min.insync.replicas of a partition's topic."""
         leader = partition.leader
         least = partition.config.min_insync_replicas
         if leader is not None and leader.term.min_isr != least:
@@ -170,7 +170,7 @@ class LeaderShell(ABC):
     def on_still_followed(
         self, broker_id: int, partitions: Iterable[Partition | None], at_ms: int
     ) -> None:
-        """Note that a follower without a new offset still followed this leader at `at_ms`."""
+        """Note that a follower without new offsets still followed this leader at `at_ms`."""
         for partition in partitions:
             leader = None if partition is None else partition.leader
             if partition is not None and leader is not None:
@@ -180,9 +180,9 @@ class LeaderShell(ABC):
     def on_deadline(
         self, partition: Partition, contact_ms: Mapping[BrokerId, int] = NO_CONTACTS
     ) -> None:
-        """Check for followers that lag, and for whether this broker still leads.
+        """Check for lagging followers, and whether this broker still leads.
 
-        `contact_ms`: when each broker last fetched here, whatever the partition.
+        `contact_ms` holds the time of each broker's last fetch of any partition from this broker.
         """
         leader = partition.leader
         if leader is None:
@@ -200,7 +200,7 @@ class LeaderShell(ABC):
             partition.fail_acks(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def settle(self, partition: Partition) -> None:
-        """Set on the partition the state that requests are checked against."""
+        """Update the partition's state that requests are checked against, from its leader core."""
         leader = partition.leader
         if leader is None:
             return

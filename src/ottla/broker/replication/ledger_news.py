@@ -1,4 +1,4 @@
-"""The parts of ledgers that fetches exchange between leaders and followers."""
+"""Converts the ledger entries that leaders and followers exchange in fetches."""
 
 from ottla.broker.partitions.partition import Partition
 from ottla.ledger.history import Gone, Loss, StartCause
@@ -6,7 +6,7 @@ from ottla.wire.messages.fetch import DeletedOffsets, LostOffsets, PartitionData
 
 
 def lost_offsets_of(partition: Partition) -> list[LostOffsets]:
-    """The committed offsets that this replica truncated, to be reported to its leader."""
+    """Return the committed offsets that this replica truncated, to report them to the leader."""
     return [
         LostOffsets(
             start=loss.start, end=loss.end, leader_epoch=loss.leader_epoch, at_ms=loss.at_ms
@@ -23,10 +23,9 @@ def learn_lost(partition: Partition, reported: list[LostOffsets]) -> None:
 
 
 def attach_ledger(partition: Partition, data: PartitionData, follower_start: int) -> None:
-    """Add to an answer the deletions before the leader's log start.
+    """Add to an answer the ledger entries for deletions before the leader's log start offset.
 
-    `follower_start` is where the follower's log begins; it has its own entries for offsets before
-    that.
+    `follower_start` is the follower's log start offset; it has its own entries for lower offsets.
     """
     history, start = partition.log.ledger.history, partition.log_start_offset
     data.compacted_below = history.compacted_below
@@ -48,7 +47,7 @@ def _deleted_offsets(one: Gone) -> DeletedOffsets:
 
 
 def gone_of(reported: DeletedOffsets) -> Gone:
-    """The ledger entry for a deletion that the leader reports."""
+    """Convert a deletion that the leader reports to a ledger entry."""
     known = {int(cause) for cause in StartCause}
     counts: dict[StartCause, int] = {}
     for number, count in zip(reported.causes, reported.counts, strict=True):

@@ -1,11 +1,11 @@
-"""Decides when followers count as late, and whether this process was paused. Pure."""
+"""Limits for lagging and silent followers, and detection of pauses of this process. Pure."""
 
 from typing import NamedTuple
 
 from ottla.base.settings import BrokerSettings
 from ottla.replica.registration import NEVER
 
-# How often followers are checked within the time that they may be silent.
+# The number of checks within the longest silence allowed to a follower.
 _LOOKS = 20
 
 
@@ -18,7 +18,7 @@ class LagLimits(NamedTuple):
 
 
 def lag_limits(settings: BrokerSettings) -> LagLimits:
-    """The limits that follow from the broker's settings."""
+    """Compute the limits from the broker's settings."""
     lag_ms_max = settings.integer("replica.lag.time.max.ms")
     silence_ms_max = _silence_ms_max(
         settings.integer("broker.session.timeout.ms"),
@@ -31,26 +31,28 @@ def lag_limits(settings: BrokerSettings) -> LagLimits:
 
 
 def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
-    """The longest silence: three quarters of a session, half of it for a fetch after an answer.
+    """Return the longest silence: three quarters of the session timeout, or more for long fetches.
 
-    What was heard last is the fetch before that, which may have waited here so long. It is less
-    than a session: a broker that is cut off keeps its session until its store has missed it, and
-    clients have yet to find the next leader.
+    The last fetch received may wait here for `wait_ms_max`; then half of the three quarters remain
+    for the follower to send the next one. The time is shorter than the session timeout, because a
+    broker that is cut off keeps its session until the store ends it, and clients then need time to
+    find the next leader.
     """
     silence_ms = session_ms * 3 // 4
     return silence_ms + max(0, wait_ms_max - silence_ms // 2)
 
 
-# How many pauses in a row may restart the catch-up time. A process whose every turn takes that long
-# reads between its pauses; without a limit a late follower would never leave the ISR.
+# How many pauses in a row may restart the time for reading requests. A process whose turns are all
+# that slow still reads between them; without a limit, no late follower would ever leave the ISR.
 INTERRUPTIONS_MAX = 10
 
 
 class PauseGuard:
-    """A process that runs `pause_ms` late was paused; it then reads for `listening_ms`.
+    """Detects pauses of this process; after one, requests are read before followers are judged.
 
-    A pause within the listening restarts it. Each timer that judges followers calls `on_ran` first:
-    after a pause late timers run in the order of their deadlines, and any may be the first.
+    The process was paused if more than `pause_ms` pass between two timers. It then reads requests
+    for `listening_ms`; another pause restarts that time. Each timer that judges followers calls
+    `on_ran` first, because any of the late timers may run first after a pause.
     """
 
     def __init__(self, now_ms: int, *, pause_ms: int, listening_ms: int) -> None:
@@ -71,7 +73,7 @@ class PauseGuard:
             self.awake_ms = now_ms
 
     def left_ms(self) -> int:
-        """Milliseconds to read before followers may be judged; 0 if they may be judged now."""
+        """Milliseconds to go on reading requests before judging followers; 0 to judge them now."""
         if self._interruptions > INTERRUPTIONS_MAX:
             return 0
         return max(0, self.awake_ms + self._listening_ms - self._ran_ms)

@@ -1,7 +1,7 @@
-"""Copies one log into another directory, by the rules of a follower.
+"""Copies a log to another log directory, using the follower core.
 
 The copy follows the log in use as a follower follows its leader, but on the same broker. So it
-survives what happens to that log meanwhile: records deleted at its start, a truncated end.
+handles changes of that log meanwhile: deleted records at its start, a truncated end.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from ottla.storage.log.log import Log, Slice
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 from ottla.storage.segment.segments import Deletion
 
-# The core needs ids: the copy is no broker, and its source is always on this broker.
+# Broker ids that the follower core requires: one for the copy, one for its source.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)
 _LOCAL_IMAGE = PartitionImage(leader=_LOCAL, leader_epoch=0, replicas=(_LOCAL,), isr=(_LOCAL,))
 _STEP_BYTES = 1 << 20
@@ -69,11 +69,11 @@ class LogCopy:
 
     @property
     def lag(self) -> int:
-        """How many offsets the copy lacks."""
+        """The number of offsets by which the copy lags."""
         return max(0, self.partition.log_end_offset - self.log.log_end_offset)
 
     async def step(self) -> int:
-        """Read up to 1 MiB in a thread, append and flush it; return how many bytes.
+        """Copy and flush up to 1 MiB, with disk access in a thread; return the number of bytes.
 
         Raises OttlaError.
         """
@@ -102,16 +102,16 @@ class LogCopy:
         return len(records)
 
     def finish(self) -> bool:
-        """Copy the rest at once; return whether the copy is complete. Raises OttlaError."""
+        """Copy the rest without yielding; return whether it is complete. Raises OttlaError."""
         found = self._next()
         if found is not None:
             self._take(found.file.pread(found.size, found.position))
         return self._next() is None and self.lag == 0
 
     def _next(self) -> Slice | None:
-        """The next records to copy; None if it has all.
+        """Return the next records to copy; None if the copy has all of them.
 
-        Truncates the copy where the logs diverge.
+        If the logs diverge, the copy is truncated first.
         """
         follower, source = self._follower, self.partition.log
         self.log.ledger.history.compacted_to(source.ledger.history.compacted_below)
@@ -144,7 +144,7 @@ class LogCopy:
             return None
 
     def _take(self, records: bytes) -> None:
-        """Append the records read, unless the source was truncated below them meanwhile."""
+        """Append the records read, unless the source was truncated meanwhile."""
         if compare(self.partition.log, self.log.log_end_offset, self.log.last_epoch) is None:
             self._carry_out(self._answer(empty=not records), records)
 

@@ -1,7 +1,7 @@
 """Moves replicas between the log directories of this broker (KIP-113), one at a time.
 
-A folder whose name ends with `-future` is a move: after a restart the broker goes on copying into
-it. Clients notice nothing but one longer flush, when the copy takes the log's place.
+A folder whose name ends with `-future` holds an unfinished copy; after a restart the broker
+continues it. Clients notice only one longer flush, when the copy replaces the log in use.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class LogDirMoves:
         self._clock = clock
         self._spawn = spawn
         self._removals = removals
-        # In the order in which they are copied.
+        # The replicas to move and their target directories, in the order of the moves.
         self._wanted: dict[TopicPartition, LogDirectory] = {}
         self._working = False
 
@@ -62,10 +62,10 @@ class LogDirMoves:
                     self._want(name, directory)
 
     def move(self, topic: str, index: int, path: str) -> None:
-        """Move a replica to the directory at `path`; if it is there already, cancel its move.
+        """Start moving a replica to the directory at `path`; if it is there, cancel its move.
 
-        Raises OttlaError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where
-        no such replica is here: if it is created later, it is placed in that directory.
+        Raises OttlaError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, or REPLICA_NOT_AVAILABLE if this
+        broker has no such replica. If the replica is created later, it is placed in that directory.
         """
         directory = self._directories.at(path)
         if directory is None:
@@ -95,7 +95,7 @@ class LogDirMoves:
                 self._drop(name, other)
 
     def lag(self, name: TopicPartition, copy: Log) -> int:
-        """How many offsets a copy lacks."""
+        """Return the number of offsets by which a copy lags."""
         partition = self._partitions.find(name.topic, name.partition)
         return 0 if partition is None else max(0, partition.log_end_offset - copy.log_end_offset)
 
@@ -124,7 +124,7 @@ class LogDirMoves:
             self._working = False
 
     async def _copy(self, name: TopicPartition, target: LogDirectory) -> None:
-        """Copy the whole log, then replace the log in use by the copy. Raises OttlaError."""
+        """Copy the whole log, then replace the log in use with the copy. Raises OttlaError."""
         partition = self._partitions.find(name.topic, name.partition)
         if partition is None:
             self._wanted.pop(name, None)
@@ -148,7 +148,7 @@ class LogDirMoves:
             if copied:
                 self._quota.record(copied, self._clock.monotonic_ms())
                 continue
-            # Nothing can be appended from here to the end, within one turn of the loop.
+            # Nothing is appended between here and the swap, because the code does not await.
             if self._is_wanted(partition, target) and copy.finish():
                 self._removals.remove_later(self._directories.move(name, target))
                 partition.replace_log(copy.log)
@@ -208,7 +208,7 @@ class LogDirMoves:
             _log.error("%s", error.message)
 
     def _on_failed(self, directory: LogDirectory, error: OttlaError) -> None:
-        """Act on a failed target directory: its replicas are offline."""
+        """Take a failed target directory and all its replicas offline."""
         directory.fail(error.message)
         for name in list(directory.logs):
             partition = self._partitions.find(name.topic, name.partition)

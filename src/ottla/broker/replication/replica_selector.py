@@ -1,7 +1,7 @@
-"""Points a consumer to a replica in its own rack, where `replica.selector.class` asks for it.
+"""Sends consumers to a replica in their own rack (KIP-392), if `replica.selector.class` is set.
 
-KIP-392. Kafka's class is recognised by its name: it sends the consumer to the in-sync replica of
-its rack that holds most, and to the leader where there is none.
+Kafka's class is recognised by its name. It selects the in-sync replica in the consumer's rack with
+the highest log end offset, or the leader if there is none.
 """
 
 from ottla.base.errors import ErrorCode
@@ -20,7 +20,7 @@ class RackAwareSelector:
         self._view = view
 
     def point(self, found: Read, rack: str) -> None:
-        """Replace a leader's records in the answer by the id of a nearer replica that has them."""
+        """Replace records in the answer with the id of a nearer replica that has them."""
         for partition, (_, answer) in zip(found.readable, found.answers, strict=True):
             if partition is None or answer.error_code != ErrorCode.NONE:
                 continue
@@ -31,7 +31,7 @@ class RackAwareSelector:
                 found.urgent = True
 
     def _nearer(self, partition: Partition, rack: str, offset: int) -> BrokerId | None:
-        """A replica in `rack` that can serve `offset`; None if the leader is as near."""
+        """Return a replica in `rack` that can serve `offset`; None to read from the leader."""
         leader = partition.leader
         if leader is None:
             return None

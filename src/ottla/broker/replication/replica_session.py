@@ -1,7 +1,8 @@
-"""The partitions that one fetcher of a follower requests from this broker, and their answers.
+"""The fetch session of a follower: the partitions that it requests, and their answers.
 
-A follower out of sync is answered twice a second, as if there were news, so that it fetches again:
-the obstacle (a change that the store refused, a leader that saw it unregistered) may have passed.
+An out-of-sync follower is answered twice a second even without news, so that it fetches again.
+Its fetch lets the leader retry an ISR change that failed earlier, for example because the store
+rejected it or the follower was not registered then.
 """
 
 from typing import Protocol
@@ -30,7 +31,7 @@ class EntrySession(Protocol):
     """The fetch session that an entry belongs to; `ReplicaSession` is one."""
 
     def add_ready(self, entry: "ReplicaEntry") -> None:
-        """Note that the question of `entry` can be answered."""
+        """Note that `entry` can be answered."""
         ...
 
     def add_news(self, entry: "ReplicaEntry") -> None:
@@ -67,7 +68,7 @@ class ReplicaEntry:
         self.max_bytes = 0
         self.sent_high_watermark = -1
         self.sent_log_start = -1
-        # Where the follower's log begins, as it last reported.
+        # The log start offset that the follower last reported.
         self.log_start = -1
 
     def attach(self, partition: Partition | None) -> None:
@@ -99,17 +100,17 @@ class ReplicaEntry:
 
 
 def waiting_bytes(entry: ReplicaEntry) -> int:
-    """Bytes of the records that could be sent now."""
+    """Return the size in bytes of the records that could be sent now."""
     assert entry.partition is not None
     log = entry.partition.log
     try:
         return log.read(entry.offset, entry.max_bytes, max_offset=log.log_end_offset).size
     except OttlaError:
-        return entry.max_bytes  # There is an error to send.
+        return entry.max_bytes  # Large enough to send the error at once.
 
 
 def has_news(entry: ReplicaEntry) -> bool:
-    """Whether the high watermark or log start differ from those last sent to the follower."""
+    """Whether the high watermark or log start offset changed since the last answer."""
     partition = entry.partition
     return partition is not None and (
         partition.high_watermark != entry.sent_high_watermark
@@ -119,7 +120,7 @@ def has_news(entry: ReplicaEntry) -> bool:
 
 # Hot: once per partition of an answer.
 def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
-    """Build the answer with up to `budget` bytes of records; return it and their size."""
+    """Build an answer with up to `budget` bytes of records; return it and the records' size."""
     answer = entry.answer
     partition = entry.partition
     if partition is None or isinstance(answer, Refuse):
@@ -157,7 +158,7 @@ def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionD
 
 
 def good(entry: ReplicaEntry) -> PartitionData:
-    """An answer without an error and without records yet; the request counts as answered."""
+    """Build an answer without error or records, and mark the request as answered."""
     partition = entry.partition
     assert partition is not None
     entry.asked = False
@@ -174,7 +175,7 @@ def good(entry: ReplicaEntry) -> PartitionData:
         records=b"",
     )
     if is_start_new or partition.log.ledger.history.compacted_below:
-        # Send the last values again if the follower has not reached them yet.
+        # A new log start needs the ledger entries since the follower's own log start.
         start = entry.log_start if is_start_new else partition.log_start_offset
         attach_ledger(partition, data, start)
     return data
@@ -194,11 +195,11 @@ class WaitingFetch(Protocol):
     """The follower's fetch that waits for an answer; `DelayedReplicaFetch` is one."""
 
     def wake(self) -> None:
-        """Check, once per turn of the loop, whether there is something to answer."""
+        """Schedule a check, once per turn of the loop, whether the fetch can be answered."""
         ...
 
     def answer(self) -> None:
-        """Answer now with the records there are."""
+        """Answer now with the records available."""
         ...
 
 
@@ -219,22 +220,22 @@ class ReplicaSession:
         self.broker_epoch = broker_epoch
         # The epoch that the next request must carry.
         self.epoch = 1
-        # The times of its last fetch and of the one before. The last one was sent after the answer
-        # to the one before was read, so the follower certainly followed at that earlier time.
+        # The times of the last fetch and of the fetch before it. The follower sent the last fetch
+        # after it read the answer to the earlier one, so it followed until that earlier time.
         self.used_ms = NEVER
         self.followed_ms = NEVER
         self.entries: dict[PartitionKey, ReplicaEntry] = {}
-        # How many bytes the follower waits for: its own replica.fetch.min.bytes.
+        # The follower's replica.fetch.min.bytes.
         self.min_bytes = 1
         # Entries to answer before all others, and entries whose changes are added to the next
         # answer.
         self._ready: dict[ReplicaEntry, None] = {}
         self._news: dict[ReplicaEntry, None] = {}
-        # Entries whose records wait for the throttle. Invariant: no entry is in two of `_ready` and
+        # Entries whose records wait for the throttle. Invariant: no entry is in both `_ready` and
         # `_held`.
         self._held: dict[ReplicaEntry, None] = {}
         self.waiting: WaitingFetch | None = None
-        # Whether a changed high watermark alone is sent at once: consumers may read from followers.
+        # Whether a new high watermark is sent at once, because consumers may read from followers.
         self.news_are_urgent = False
         # The last time that out-of-sync followers were answered without changes.
         self._outsiders_ms = now_ms
@@ -276,7 +277,7 @@ class ReplicaSession:
     def ask(
         self, key: PartitionKey, wanted: FetchPartition, partition: Partition | None, answer: Answer
     ) -> None:
-        """Take in a request for a partition; `answer` is its leader's answer."""
+        """Enter a request for a partition; `answer` is the leader core's answer to it."""
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = ReplicaEntry(self, key)
@@ -312,11 +313,11 @@ class ReplicaSession:
 
     @property
     def held_ms(self) -> int:
-        """Milliseconds until throttled records may be sent; negative if there are none."""
+        """Milliseconds until throttled records may be sent; negative if none are throttled."""
         return self._throttle.wait_ms() if self._held else -1
 
     def close(self) -> None:
-        """Stop following the partitions."""
+        """Remove all partitions, and stop watching them."""
         for entry in self.entries.values():
             entry.attach(None)
         self.entries.clear()
@@ -357,7 +358,7 @@ class ReplicaSession:
     def _answer(
         self, entry: ReplicaEntry, budget: int, *, first: bool
     ) -> tuple[PartitionData, int]:
-        """Build an answer; if throttled, with the bytes allowed, or one batch."""
+        """Build an answer, limited to the throttle's bytes but to at least one batch."""
         throttle = self._throttle
         if not throttle.is_on or not self._is_throttled(entry):
             return answer(entry, budget, first=first)
@@ -366,7 +367,7 @@ class ReplicaSession:
         return data, size
 
     def _is_throttled(self, entry: ReplicaEntry) -> bool:
-        """Whether an entry waits for throttled records. Errors are never throttled."""
+        """Whether the throttle covers an entry's next records. Errors are never throttled."""
         return (
             entry.partition is not None
             and not isinstance(entry.answer, (Diverging, Refuse))
@@ -379,13 +380,13 @@ class ReplicaSession:
         return throttle.is_on and throttle.available() <= 0 and self._is_throttled(entry)
 
     def _let_go(self) -> None:
-        """Release throttled records, as far as the throttle allows."""
+        """Move the held entries to the ready ones, if the throttle allows any bytes."""
         if self._held and (not self._throttle.is_on or self._throttle.available() > 0):
             held, self._held = self._held, {}
             self._ready.update(held)
 
     def _outsiders(self) -> list[ReplicaEntry]:
-        """Requests that wait for records, of a follower that is not in sync."""
+        """Return the entries that wait for records and whose ISR lacks this follower."""
         broker_id = BrokerId(self.broker_id)
         return [
             entry

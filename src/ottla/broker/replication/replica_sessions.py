@@ -1,9 +1,10 @@
 """Serves the fetches of followers: one session per fetcher, with incremental requests and answers.
 
-A follower asks for a partition once, with the end it holds, and is answered once: with records,
-an error, a divergence, or what else is new. Then it asks again. So a fetch names only what has
-changed since the one before, and a thousand idle partitions cost nothing. Partitions notify their
-sessions of changes; a session that waits is answered at the end of the turn.
+A follower asks for a partition once, with its fetch offset, and is answered once: with records, an
+error, a divergence, or a new high watermark or log start offset. Then it asks again. So a fetch
+names only partitions that changed since the previous one, and thousands of idle partitions cost
+nothing. Partitions notify their sessions of changes; a waiting fetch is answered at the end of the
+turn.
 """
 
 import random
@@ -29,7 +30,7 @@ from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 
 class DelayedReplicaFetch(Woken):
-    """Registered with its session until it is answered."""
+    """A follower's fetch that waits in its session until there is something to answer."""
 
     __slots__ = ("_deadline", "_max_bytes", "_request", "_session", "_sessions")
 
@@ -57,9 +58,9 @@ class DelayedReplicaFetch(Woken):
         self._deadline = self._runtime.purgatory.schedule(wait_ms, self.answer)
 
     def answer(self) -> None:
-        """Answer with the records there are.
+        """Answer with the records available.
 
-        The time is up, or the follower has sent its next fetch.
+        Called when the wait time is over or the follower has sent its next fetch.
         """
         self._finish()
         self._request.reply(
@@ -87,7 +88,7 @@ _IDLE_MS_MAX = 120_000
 
 
 class ReplicaSessions:
-    """All fetch sessions of followers with this broker."""
+    """All fetch sessions that followers have with this broker."""
 
     def __init__(
         self,
@@ -104,14 +105,14 @@ class ReplicaSessions:
         self._rng = rng
         self._news_are_urgent = news_are_urgent
         self._sessions: dict[int, ReplicaSession] = {}
-        # The time of each broker's last fetch here, in whatever session.
+        # The time of each broker's last fetch from this broker, in any session.
         self._contact_ms: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def take(self, body: FetchRequest, now_ms: int) -> ReplicaSession:
-        """Find or make the session of a fetch, and take its requests in. Raises OttlaError."""
+        """Find or create the session of a fetch, and enter its requests. Raises OttlaError."""
         session = self._session(body, now_ms)
         session.min_bytes = body.min_bytes
         for topic in body.forgotten_topics_data:
@@ -129,10 +130,10 @@ class ReplicaSessions:
         return session
 
     def report_followed(self) -> None:
-        """Report to all leaders until when they were followed.
+        """Report to all leaders the time until which each follower followed them.
 
-        This is not done with each fetch while the store confirms the broker's session. When it no
-        longer does, only the followers' fetches show whether this broker still leads (S33).
+        This is skipped while the store confirms this broker's session. Otherwise only the
+        followers' fetches show whether this broker still leads (S33).
         """
         for session in self._sessions.values():
             self._report_followed(session)
@@ -143,7 +144,7 @@ class ReplicaSessions:
         )
 
     def contact_ms(self, broker_id: BrokerId) -> int:
-        """The time of a broker's last fetch here, of any partition."""
+        """Return the time of a broker's last fetch of any partition from this broker."""
         return self._contact_ms.get(broker_id, NEVER)
 
     def close(self, session: ReplicaSession) -> None:

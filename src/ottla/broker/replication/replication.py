@@ -1,4 +1,4 @@
-"""Replication of one broker: its logs and roles, fetchers, sessions, ISR changes and timers."""
+"""The replication part of a broker: logs, roles, fetchers, sessions, ISR changes and timers."""
 
 import asyncio
 import logging
@@ -41,25 +41,25 @@ _log = logging.getLogger(__name__)
 
 # The interval between checks of whether a leader's session is confirmed.
 _CERTAINTY_S = 0.1
-# A timer that runs this late means that the process was paused; it then reads requests for as long
-# before it judges followers.
+# A timer that runs this late shows that the process was paused. The process then reads requests
+# for the second time before it judges followers.
 _LATE_MS = 250
 _LISTENING_MS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicationStatus:
-    """The replicas of this broker. Lags are in offsets."""
+    """Counts of this broker's replicas, sessions and background work."""
 
     partitions: int
     leaders: int
-    # Replicas whose log cannot be used.
+    # Replicas whose log directory or log has failed.
     offline: int
     # Led partitions with out-of-sync replicas, and those below min.insync.replicas.
     under_replicated: int
     under_min_isr: int
     log_bytes: int
-    # Records not known to be committed: the most in one log, and the sum over all logs.
+    # Offsets above the high watermark: the most in one log, and the sum over all logs.
     uncommitted_max: int
     uncommitted_total: int
     # Sessions of followers that fetch here, and this broker's own fetchers.
@@ -77,7 +77,7 @@ class ReplicationStatus:
 class Replication(BrokerPart):
     """Runs leaders and followers while the broker is registered.
 
-    The logs are flushed and closed when the part is left.
+    `stop` flushes and closes the logs.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Replication(BrokerPart):
             pause_ms=int(_CERTAINTY_S * 1000) + _LATE_MS,
             listening_ms=_LISTENING_MS,
         )
-        # The store session of the present registration.
+        # The store session of the current registration.
         self._session: Session | None = None
 
     @property
@@ -226,7 +226,7 @@ class Replication(BrokerPart):
         )
 
     def on_registered(self, broker_epoch: int, session: Session) -> None:
-        """Start under a new registration; roles of an earlier one are given up."""
+        """Give up the roles of an earlier registration, and start under a new one."""
         registration = Registration(self._view.broker_id, broker_epoch, self._session_ms)
         self.on_unregistered()
         self._session = session
@@ -234,7 +234,10 @@ class Replication(BrokerPart):
         self.own.current = registration
 
     def _confirm(self, registration: Registration) -> None:
-        """Note a renewal: for three quarters of a lease no other broker can be elected."""
+        """Note the last renewal of the session.
+
+        For three quarters of the session timeout after it, no other broker can be elected leader.
+        """
         if self._session is not None:
             lease_ms = registration.session_ms
             registration.confirmed_until_ms = self._session.confirmed_ms + lease_ms * 3 // 4
@@ -250,7 +253,7 @@ class Replication(BrokerPart):
             partition.version = -1
 
     def on_image(self, image: ClusterImage) -> None:
-        """Act on a new image: brokers, topics or throttles may have changed."""
+        """Apply a new image, in which brokers, topics or throttles may have changed."""
         self.throttles.configure(image)
         self.registration.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
@@ -259,9 +262,9 @@ class Replication(BrokerPart):
         self._judge_when_listened()
 
     def _judge_when_listened(self) -> None:
-        """Judge the followers; after a pause, only once all requests of that time are read.
+        """Judge the followers; after a pause, only after the requests that arrived meanwhile.
 
-        The process may stand still again before that: so the timer that waited checks once more.
+        The process may be paused again before that, so the timer that waits for it checks again.
         """
         self._notice_pause()
         judge = self._judge_when_listened
@@ -284,8 +287,7 @@ class Replication(BrokerPart):
         contact_ms: dict[BrokerId, int] = {}
         for partition in self.partitions:
             leader = partition.leader
-            # If all records are committed, no follower is late; this is so for nearly all
-            # partitions.
+            # If all records are committed, as in nearly all partitions, no follower is late.
             if leader is not None and (
                 partition.high_watermark < partition.log.log_end_offset
                 or leader.term.negotiation.retry_at_ms is not None
@@ -294,7 +296,7 @@ class Replication(BrokerPart):
                 self.roles.on_deadline(partition, contact_ms)
 
     def _last_contacts(self) -> dict[BrokerId, int]:
-        """When each live broker last fetched here, or since when it could have."""
+        """Return each live broker's last fetch time, or the end of the last pause if later."""
         return {
             broker_id: max(self.sessions.contact_ms(broker_id), self._listening.awake_ms)
             for broker_id in self.registration.live
@@ -304,8 +306,8 @@ class Replication(BrokerPart):
         self._notice_pause()
         self._confirm(self.registration)
         confirmed = self.roles.is_confirmed(self.monotonic_ms())
-        # A session may have been in doubt between two checks and then renewed. Partitions judged
-        # meanwhile were closed, and an idle partition is not judged again.
+        # Between two checks the session may have been unconfirmed for a while. `settle` then closed
+        # partitions, and an idle one would stay closed.
         if confirmed and self._was_confirmed and not self.roles.closed_in_doubt:
             return
         if self._was_confirmed and not confirmed:

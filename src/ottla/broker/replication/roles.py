@@ -1,7 +1,7 @@
 """Makes partitions leaders or followers.
 
-A transition happens within one turn of the loop, wholly or not at all. The leader epoch is noted
-last, so that a failed transition is carried out when it is ordered again (R-9).
+A transition happens within one turn of the loop. The leader epoch is set last, so that a failed
+transition is repeated when the controller sends it again (R-9).
 """
 
 import logging
@@ -32,7 +32,7 @@ class FollowerFetching(Protocol):
 
 
 class Roles(LeaderShell):
-    """The roles of all partitions: a `broker.partitions.partition.PartitionRoles`."""
+    """Gives partitions their roles; implements `broker.partitions.partition.PartitionRoles`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Roles(LeaderShell):
 
     def _lead(self, partition: Partition, image: PartitionImage) -> None:
         log = partition.log
-        # Before the core is made, which reads from the log where its leader epoch begins.
+        # The core reads the start offset of its leader epoch from the log, so enter it first.
         log.begin_epoch(image.leader_epoch)
         term = Term(
             partition.topic_partition,
@@ -123,7 +123,7 @@ class Roles(LeaderShell):
             retry_ms=FIRST_RETRY_MS,
         )
         reason = f"{partition.topic_partition} is led by broker {image.leader}"
-        # Set first, because waiting requests are then answered with the new leader.
+        # Set this first, so that waiting requests are answered with the new leader.
         partition.image = image
         self.give_up(partition, reason)
         partition.follower = follower
@@ -137,7 +137,7 @@ class Roles(LeaderShell):
         )
 
     def give_up(self, partition: Partition, reason: str) -> None:
-        """Give up the role; answer waiting requests so that clients look for the leader."""
+        """Give up a partition's role; answer waiting requests so that clients find the leader."""
         self._stop_following(partition)
         self.stand_down(partition, reason)
 
@@ -154,7 +154,7 @@ class Roles(LeaderShell):
             self.on_role.emit(partition)
 
     def resign(self, partition: Partition, cause: str) -> None:
-        """Give up all roles, because the broker's registration has ended."""
+        """Give up a partition's role, because the broker's registration has ended."""
         leader = partition.leader
         if leader is not None:
             now_ms = self._clock.monotonic_ms()

@@ -17,7 +17,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class SourcePeers(Protocol):
-    """Where connections come from; `broker.cluster.peers.Peers` is one."""
+    """Opens connections to other brokers; `broker.cluster.peers.Peers` implements it."""
 
     async def open(self, broker_id: BrokerId) -> PeerConnection: ...
 
@@ -51,7 +51,7 @@ class SourceLink:
         self._wake_up: asyncio.TimerHandle | None = None
 
     def want(self) -> None:
-        """Open the connection, unless it is being opened or is to wait."""
+        """Open the connection, unless that is in progress or must wait."""
         if not self._connecting and self._wake_up is None:
             self._connecting = True
             self._spawn(self._open())
@@ -63,7 +63,7 @@ class SourceLink:
             connection.close()
 
     def close(self) -> None:
-        """Close it for good."""
+        """Close the connection for good."""
         self._closed = True
         self.end()
         if self._wake_up is not None:
@@ -81,13 +81,13 @@ class SourceLink:
             self._wake_up = None
 
     def wait(self) -> None:
-        """Schedule a turn after a failure, each time later."""
+        """Schedule a turn after a failure, with a delay that doubles each time."""
         if not self._closed:
             self.wake_after(self._retry_ms)
             self._retry_ms = min(self._retry_ms * 2, self._retry_ms_max)
 
     def wake_after(self, delay_ms: int) -> None:
-        """Schedule a turn after `delay_ms`, and do not connect before."""
+        """Schedule a turn after `delay_ms`, and do not connect before that."""
         if self._wake_up is not None:
             self._wake_up.cancel()
         loop = asyncio.get_running_loop()

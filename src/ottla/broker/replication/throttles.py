@@ -1,8 +1,8 @@
 """Replication throttles (KIP-73): the rates of this broker, and the replicas they apply to.
 
-A leader leaves throttled partitions of followers that are not in sync out of its answers while
-the rate is used up; a follower does not ask for them. An in-sync replica is never throttled, and
-what it copies is not counted: a move cannot take a replica out of sync.
+While the rate is used up, a leader omits throttled partitions from its answers to out-of-sync
+followers, and a follower does not request them. In-sync replicas are never throttled and their
+bytes are not counted, so a reassignment cannot push a replica out of the ISR.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class ReplicaThrottle:
     def __init__(
         self, quota: ReplicationQuota, clock: Clock, exempt: Callable[[Partition, BrokerId], bool]
     ) -> None:
-        """`exempt(partition, follower)`: whether the follower is in sync."""
+        """`exempt(partition, follower)` returns whether a follower is in sync, so not throttled."""
         self.quota = quota
         # Whether anything is throttled at all.
         self.is_on = False
@@ -47,7 +47,7 @@ class ReplicaThrottle:
         self.is_on = self.quota.is_limited and bool(replicas)
 
     def covers(self, partition: Partition, follower: BrokerId) -> bool:
-        """Whether the throttle counts what `follower` copies of `partition`."""
+        """Whether the throttle applies to `follower` fetching `partition`."""
         name = partition.topic_partition
         return (
             self.is_on
@@ -60,11 +60,11 @@ class ReplicaThrottle:
         return self.quota.available(self._now_ms())
 
     def wait_ms(self) -> int:
-        """How long until something may be copied."""
+        """Return the milliseconds until bytes may be copied."""
         return self.quota.wait_ms(self._now_ms())
 
     def record(self, size: int) -> None:
-        """Count bytes that the throttle covers as copied."""
+        """Count throttled bytes as copied."""
         self.quota.record(size, self._now_ms())
 
 
@@ -84,14 +84,14 @@ class Throttles:
         )
         move_num = settings.integer("alter.log.dirs.replication.quota.window.num")
         move_s = settings.integer("alter.log.dirs.replication.quota.window.size.seconds")
-        # Between log directories every replica is throttled.
+        # Moves between log directories are throttled for every replica.
         self.moves = ReplicationQuota(window_num=move_num, window_ms=move_s * 1000)
         self._topics: Mapping[str, TopicImage] = {}
         self._leading: ThrottledPartitions = {}
         self._following: ThrottledPartitions = {}
 
     def configure(self, image: ClusterImage) -> None:
-        """Apply the present rates and lists."""
+        """Apply the current rates and lists of throttled replicas."""
         settings = self._settings
         if image.topics is not self._topics:
             self._topics = image.topics
@@ -114,11 +114,11 @@ class Throttles:
 
 
 def _is_in_sync(partition: Partition, follower: BrokerId) -> bool:
-    """Whether the follower is in the ISR, as the leader knows it."""
+    """Whether the follower is in the leader's ISR."""
     return partition.leader is not None and follower in partition.leader.term.isr
 
 
 def _has_caught_up(partition: Partition, _follower: BrokerId) -> bool:
-    """Whether the follower has everything that the leader had committed at its last answer."""
+    """Whether this follower has reached the high watermark in the leader's last answer."""
     follower = partition.follower
     return follower is not None and 0 <= follower.leader_high_watermark <= partition.log_end_offset
