@@ -1,6 +1,6 @@
-"""The controller's shell: election, the store, and requests to brokers.
+"""The controller's shell: its election, its access to the store, and its requests to brokers.
 
-What to do is decided in `ottla.controller`.
+The cores in `ottla.controller` decide what to do.
 """
 
 from ottla.broker.controller.controller import Controller

@@ -1,7 +1,7 @@
 """The active controller: one controller epoch, from its first read of the store to its end.
 
-All that happens goes through one queue (`jobs.py`). What is decided for many partitions at once
-is written in few transactions and sent to each broker in one request of each kind (P26).
+All events and requests go through one queue (`jobs.py`). Changes of many partitions are written in
+few transactions and sent to each broker in one request of each kind (P26).
 """
 
 import logging
@@ -26,7 +26,8 @@ from ottla.metadata.loader import load_topics
 class BrokerReports:
     """Implements `Reports` for one controller epoch; most reports become jobs.
 
-    `check_epoch` asks the store whether this controller is deposed, `fence` ends a registration.
+    `check_epoch` checks in the store that this controller is not deposed; `fence` ends a
+    registration.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class BrokerReports:
         self.on_deleted: list[Callable[[BrokerImage, list[TopicPartition]], None]] = []
 
     def deposed(self) -> None:
-        """See `Reports`. Asks the store whether this controller is deposed."""
+        """See `Reports`. Queues a check in the store that this controller is deposed."""
         self._jobs.once("check", self._check_epoch)
 
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
@@ -55,7 +56,7 @@ class BrokerReports:
             callback(broker, names)
 
     def refused(self, broker: BrokerImage) -> None:
-        """See `Reports`. Such a broker is dead; a live one registers again."""
+        """See `Reports`. Fences the broker as dead; if it is alive, it registers again."""
         why = f"broker {broker.id} died: its address refuses connections"
         self._jobs.once(f"refused by {broker.id}", lambda: self._fence(broker, why))
 
@@ -68,7 +69,7 @@ class BrokerReports:
         self._reachability.answered(broker)
 
     def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """See `Reports`. These replicas are offline until their broker starts again."""
+        """See `Reports`. Treats the replicas as offline until their broker registers again."""
         self._changes.context.offline |= {(name, broker.id): None for name in names}
         cause = f"broker {broker.id} cannot use its disk"
         self._jobs.once(
@@ -82,8 +83,8 @@ _log = logging.getLogger(__name__)
 class ActiveController:
     """The state and actions of the controller while `epoch` is the newest controller epoch.
 
-    `on_deposed` is called when another broker is the controller, `on_isolated` when this one
-    reaches no other broker, so that another must decide.
+    `on_deposed` is called when another broker has become the controller. `on_isolated` is called
+    when this broker reaches no other broker, so that another must become the controller.
     """
 
     def __init__(
@@ -124,16 +125,16 @@ class ActiveController:
             self.jobs, self.changes, self.reachability, self.check_epoch, self.fence
         )
         self._broker_id = broker_id
-        # Why registrations were ended before their sessions, kept until brokers act on it.
+        # The reasons for ending registrations early, kept until `on_brokers` logs them.
         self._fenced: dict[BrokerId, str] = {}
-        # Called when brokers return: deletions and recoveries continue then.
+        # Called when brokers register, so that deletions and recoveries continue.
         self.on_come: list[Callable[[], None]] = []
         self.on_stop: list[Callable[[], None]] = []
 
     async def load(self) -> None:
-        """Read the whole state, settle every partition, and send it all.
+        """Read the whole state from the store, and settle leader and ISR of every partition.
 
-        Also repairs the state after doubt.
+        This also repairs the context after a write whose outcome is unknown.
         """
         context = self.context
         brokers, unclean = await read_brokers(self.store)
@@ -173,7 +174,7 @@ class ActiveController:
     # -- brokers
 
     async def on_brokers(self) -> None:
-        """Act on a possible change of the live brokers (P30)."""
+        """Read the live brokers; if they changed, elect leaders and send the changes (P30)."""
         brokers, unclean = await read_brokers(self.store)
         known = self.context.brokers
         gone = [broker for broker in known if broker not in brokers]
@@ -212,7 +213,7 @@ class ActiveController:
         return decide
 
     async def _forget_unclean(self, unclean: dict[BrokerId, int]) -> None:
-        """Remove the handled marks of unclean stops, unless they were renewed."""
+        """Delete the marks of unclean stops that were handled, unless they were renewed."""
         for broker, version in unclean.items():
             operations: list[Operation] = [
                 check_controller(self.epoch),
@@ -226,9 +227,10 @@ class ActiveController:
                 self.jobs.once("brokers", self.on_brokers)
 
     async def fence(self, broker: BrokerImage, why: str) -> None:
-        """End a registration before its session ends; epochs keep this safe if the broker is alive.
+        """End a broker's registration before its session ends.
 
-        A broker that is alive after all sees its node go, and registers again.
+        This is safe even if the broker is alive: epochs fence its writes, and it registers again
+        when it sees that its node is gone.
         """
         known = self.context.brokers.get(broker.id)
         if known is None or known.epoch != broker.epoch:

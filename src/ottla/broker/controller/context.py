@@ -1,4 +1,4 @@
-"""The active controller's view of its cluster."""
+"""The active controller's view of the cluster."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -11,9 +11,9 @@ RulesOf = Callable[[TopicImage], Rules]
 
 
 class Context:
-    """Brokers, topics and partitions as in the store; only the active controller changes it.
+    """Brokers, topics and partitions as in the store; only the active controller changes them.
 
-    Invariant: what stands here was read from the store or written to it.
+    Invariant: every state here was read from the store or written to it.
     """
 
     def __init__(self, rules_of: RulesOf) -> None:
@@ -21,9 +21,9 @@ class Context:
         self.topics: dict[str, TopicImage] = {}
         # Topics marked for deletion: hidden from clients, and without leaders.
         self.deleting: dict[str, None] = {}
-        # Brokers in a controlled shutdown, with their epochs: alive, but not given leadership.
+        # Brokers in a controlled shutdown, with their epochs. They are alive, but not elected.
         self.stopping: dict[BrokerId, int] = {}
-        # Registered brokers that the controller does not reach: not given leadership.
+        # Registered brokers that the controller cannot reach. They are not elected.
         self.silent: dict[BrokerId, None] = {}
         # Replicas that their brokers could not open or had to stop using.
         self.offline: dict[tuple[TopicPartition, BrokerId], None] = {}
@@ -31,7 +31,7 @@ class Context:
 
     @property
     def live(self) -> Mapping[BrokerId, int]:
-        """Brokers that can lead or follow, with their epochs."""
+        """The registered brokers, with their epochs."""
         return {broker.id: broker.epoch for broker in self.brokers.values()}
 
     @property
@@ -42,9 +42,10 @@ class Context:
     def live_for(
         self, name: TopicPartition, live: Mapping[BrokerId, int]
     ) -> Mapping[BrokerId, int]:
-        """The members of `live` that may lead: replica online, not shutting down, not silent.
+        """Return the brokers in `live` that may lead a partition.
 
-        The present leader may, even while it shuts down or is silent.
+        Their replica must be online, and they may be neither shutting down nor silent. The current
+        leader may remain leader in both cases.
         """
         if not self.offline and not self.stopping and not self.silent:
             return live
@@ -60,10 +61,10 @@ class Context:
         }
 
     def forget_registrations(self, served: Mapping[BrokerId, int]) -> None:
-        """Drop the shutdowns and offline replicas of registrations that have ended.
+        """Remove the shutdowns and offline replicas of registrations that have ended.
 
-        `served` are the broker epochs that reported their offline replicas: a broker that starts
-        again opens its log directories again.
+        `served` holds the epochs of the brokers that senders send to. A broker with a newer epoch
+        has opened its log directories again, so its replicas may be back online.
         """
         self.stopping = {
             broker: epoch
@@ -77,7 +78,7 @@ class Context:
         }
 
     def partition(self, name: TopicPartition) -> PartitionImage | None:
-        """The partition's state; None if it does not exist or is being deleted."""
+        """Return a partition's state; None if it does not exist or is being deleted."""
         topic = self.topics.get(name.topic)
         if topic is None or name.topic in self.deleting:
             return None
@@ -86,22 +87,22 @@ class Context:
         return topic.partitions[name.partition]
 
     def rules(self, topic: str) -> Rules:
-        """The election rules that follow from a topic's settings."""
+        """Return the election rules that follow from a topic's settings."""
         return self._rules_of(self.topics[topic])
 
     def names(self) -> Iterator[TopicPartition]:
-        """All partitions that are not being deleted."""
+        """Yield all partitions that are not being deleted."""
         for topic in self.topics.values():
             if topic.name not in self.deleting:
                 for index in range(len(topic.partitions)):
                     yield TopicPartition(topic.name, index)
 
     def names_of(self, topic: str) -> list[TopicPartition]:
-        """The partitions of one topic."""
+        """Return the partitions of one topic."""
         return [TopicPartition(topic, i) for i in range(len(self.topics[topic].partitions))]
 
     def hosted_by(self, brokers: Collection[BrokerId]) -> list[TopicPartition]:
-        """Partitions with a replica on one of `brokers`."""
+        """Return the partitions with a replica on one of `brokers`."""
         return [
             name
             for name in self.names()
@@ -111,7 +112,7 @@ class Context:
         ]
 
     def set_partitions(self, states: Iterable[tuple[TopicPartition, PartitionImage]]) -> None:
-        """Replace states of partitions that exist."""
+        """Replace the states of partitions whose topics exist."""
         by_topic: dict[str, dict[int, PartitionImage]] = {}
         for name, state in states:
             by_topic.setdefault(name.topic, {})[name.partition] = state

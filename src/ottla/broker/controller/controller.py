@@ -95,7 +95,7 @@ class Controller(BrokerPart):
         self._watch: Watch | None = None
         self._rebalancing: asyncio.Task[None] | None = None
         self._candidacy: asyncio.Task[None] | None = None
-        # One attempt at a time: two would each take the other's node for a leftover.
+        # One attempt at a time: otherwise two would delete each other's node as a leftover.
         self._attempt = asyncio.Lock()
         self._seen = asyncio.Event()
         self._stopped = False
@@ -121,16 +121,16 @@ class Controller(BrokerPart):
             self._candidacy = asyncio.get_running_loop().create_task(self._follow())
 
     def stand_down(self) -> None:
-        """Stop being a candidate, because the registration is gone, until `stand` is called again.
+        """Resign, and stop being a candidate until `stand` is called after a new registration.
 
-        A broker that gave up its registration, being cut off, still reaches the store, and would
-        else win again before the others see that there is no controller.
+        A broker that gave up its registration because it is cut off may still reach the store. It
+        would win again before the other brokers see that there is no controller.
         """
         self._session = None
         self.resign()
 
     def resign(self) -> None:
-        """Resign as active controller: another took over, or this one could not load its state."""
+        """Stop being the active controller, if this broker is: close the watches and the queue."""
         if self._active is None:
             return
         _log.info("resigning as controller of epoch %d", self._active.epoch)
@@ -191,8 +191,8 @@ class Controller(BrokerPart):
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
         """See `Requests.shut_down`. Waits briefly until all brokers confirm the new leaders.
 
-        Otherwise a controller that stops would take its decisions with it, and leaders would wait
-        for a follower that has stopped.
+        Without the wait, a stopping controller could end before it has sent its changes, and
+        leaders would wait for a follower that has stopped.
         """
         requests, active = self._requests_of_active(), self._active
         assert active is not None, "checked by _requests_of_active"
@@ -216,9 +216,9 @@ class Controller(BrokerPart):
             sender.brokers()
 
     def on_rules_changed(self) -> None:
-        """Settle offline partitions again after a change of election settings.
+        """Settle all partitions again after a change of election settings.
 
-        They may have a leader now.
+        Offline partitions may get a leader under the new settings.
         """
         active = self._active
         if active is not None:
@@ -279,7 +279,7 @@ class Controller(BrokerPart):
                     return
                 if self._active is not None:
                     return
-                # Won, but stepped down meanwhile: delete the node so that the next broker can win.
+                # This broker won earlier but resigned: delete its node so that another can win.
                 await self._store.multi([Delete(paths.CONTROLLER, node.version)])
                 continue
             session = self._session
@@ -293,7 +293,7 @@ class Controller(BrokerPart):
             except SessionExpired:
                 return
             if self._session is not session:
-                # This broker stepped down meanwhile, so it gives up what it won.
+                # This broker stood down meanwhile, so the next round deletes the node.
                 continue
             await self._become_active(epoch)
             return
@@ -313,9 +313,9 @@ class Controller(BrokerPart):
         return epoch
 
     async def _become_active(self, epoch: int) -> None:
-        """Take office in the papers' order (P32).
+        """Start as active controller, in the order of the papers (P32).
 
-        Watches, context, states, requests to all, then the rest.
+        The order is: watches, context, partition states, requests to all brokers, then the rest.
         """
         _log.info("broker %d is the controller of epoch %d", self._broker_id, epoch)
         store = self._store
@@ -358,7 +358,7 @@ class Controller(BrokerPart):
             self.resign()
             return
         except StoreError:
-            # A controller with half of the state must not decide: the next attempt begins anew.
+            # A controller with half of the state must not decide. The next attempt starts over.
             self.resign()
             raise
         if self._active is not active:
@@ -391,7 +391,7 @@ class Controller(BrokerPart):
             await asyncio.sleep(interval_s)
             away = requests.away(percentage)
             if away:
-                # Asked outside the queue, so that a silent broker does not block it.
+                # Brokers are asked outside the queue, so that a silent broker does not block it.
                 unreached = await requests.unreached(away)
                 active.jobs.once("rebalance", partial(requests.rebalance, percentage, unreached))
 

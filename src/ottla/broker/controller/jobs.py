@@ -20,25 +20,26 @@ Job = Callable[[], Awaitable[None]]
 class Jobs:
     """Runs one job at a time until it is stopped or `on_deposed` is called.
 
-    A job that failed has left in doubt what the store holds: `repair` runs before it is repeated.
+    After a job fails, the state of the store is uncertain, so `repair` runs before the job is
+    repeated.
     """
 
     def __init__(self, repair: Job, on_deposed: Callable[[], None]) -> None:
         self._repair = repair
         self._on_deposed = on_deposed
-        # By name: a job that is already queued is not queued again.
+        # The queued jobs by name; a name is queued only once.
         self._waiting: dict[str, Job] = {}
         self._asked = 0
         self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        # In the order of arrival, which a dict keeps and a set does not.
+        # The unanswered requests. A dict, unlike a set, keeps their order.
         self._open: dict[asyncio.Future[Any], None] = {}
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Stop the queue; requests that wait for an answer get Deposed."""
+        """Stop the queue; requests without an answer fail with Deposed."""
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
         self._waiting.clear()
@@ -47,7 +48,7 @@ class Jobs:
                 asked.set_exception(Deposed())
 
     def once(self, name: str, job: Job) -> None:
-        """Queue `job`, unless a job of that name waits already."""
+        """Queue `job`, unless a job with this name is queued already."""
         self._waiting.setdefault(name, job)
         self._arrived.set()
 
@@ -96,7 +97,7 @@ class Jobs:
                 await asyncio.sleep(_PAUSE_S)
 
     def _again(self, name: str, job: Job) -> None:
-        """Repair the context, then repeat an event. Requests were answered and are not repeated."""
+        """Queue a repair first, then `job` again. Requests are not repeated: they have failed."""
         first: dict[str, Job] = {"repair": self._repair}
         if not name.startswith("asked "):
             first[name] = job

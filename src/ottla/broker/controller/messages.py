@@ -1,4 +1,4 @@
-"""Builds the controller's requests to brokers from its present state."""
+"""Builds the controller's requests to brokers from its current context."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -49,7 +49,7 @@ class ControllerMessages:
         *,
         full: bool,
     ) -> LeaderAndIsrRequest:
-        """A LeaderAndIsr with the states of the partitions in `names` hosted by `receiver`."""
+        """Build a LeaderAndIsr with the states of those `names` that `receiver` hosts."""
         topics: dict[str, LeaderAndIsrTopicState] = {}
         leaders: dict[BrokerId, None] = {}
         for name in names:
@@ -75,7 +75,10 @@ class ControllerMessages:
     def stop_replica(
         self, receiver: BrokerImage, stops: Mapping[TopicPartition, int], *, delete: bool
     ) -> StopReplicaRequest:
-        """A StopReplica by leader epoch; with `delete` the replicas' logs are deleted, too."""
+        """Build a StopReplica for the partitions in `stops`, which maps them to leader epochs.
+
+        With `delete` the logs of the replicas are deleted, too.
+        """
         topics: dict[str, StopReplicaTopicState] = {}
         for name, leader_epoch in stops.items():
             topic = topics.get(name.topic)
@@ -98,7 +101,7 @@ class ControllerMessages:
     def log_ends(
         self, context: Context, receiver: BrokerImage, names: Iterable[TopicPartition]
     ) -> LogEndsRequest:
-        """A LogEnds for the replicas of `names`, each in its known leader epoch."""
+        """Build a LogEnds request for the partitions in `names`, with their leader epochs."""
         topics: dict[str, LogEndsTopic] = {}
         for name in names:
             partition = context.partition(name)
@@ -130,7 +133,7 @@ class ControllerMessages:
         *,
         full: bool,
     ) -> UpdateMetadataRequest:
-        """An UpdateMetadata with the live brokers, states of `names`, and `deleted` topics."""
+        """Build an UpdateMetadata with the live brokers, states of `names`, `deleted` topics."""
         live = context.live
         topics: dict[TopicId, UpdateMetadataTopicState] = {}
         for name in names:

@@ -1,4 +1,4 @@
-"""Decides for many partitions at once, writes the changes in few transactions, sends them (P26)."""
+"""Decides on many partitions at once, writes the changes in few transactions, sends them (P26)."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ class DecisionLog:
         self._broker_id = broker_id
         self._clock = clock
         self._decisions = decisions
-        # Elections since the controller epoch began that may have lost records.
+        # Unclean elections in this controller epoch, which may have lost records.
         self.unclean_elections = 0
 
     def record(self, written: Iterable[Planned]) -> None:
@@ -96,12 +96,12 @@ def _kind(before: PartitionImage, change: Change) -> DecisionKind:
     return DecisionKind.ISR_EXPANDED if grown else DecisionKind.ISR_SHRUNK
 
 
-# Maps a partition's state and its topic's rules to a change; None leaves the state as it is.
+# Decides on a change from a partition's state and its topic's rules; None for no change.
 Decide = Callable[[TopicPartition, PartitionImage, Rules], Change | None]
 
 
 class PartitionChanges:
-    """All changes that one controller epoch makes to partitions."""
+    """Makes all changes of partition states in one controller epoch."""
 
     def __init__(
         self,
@@ -118,10 +118,10 @@ class PartitionChanges:
         self._decision_log = decision_log
 
     async def decide(self, names: Iterable[TopicPartition], decide: Decide) -> list[Planned]:
-        """Decide for each partition, write the changes and send them; return the written changes.
+        """Call `decide` for each partition, write and send the changes, and return them.
 
-        A partition whose state its leader changed meanwhile is read and decided again. Raises
-        Deposed, StoreUnavailable.
+        If a leader changed the state of a partition meanwhile, the partition is read and decided
+        again. Raises Deposed, StoreUnavailable.
         """
         pending = list(names)
         all_written: list[Planned] = []
@@ -137,7 +137,7 @@ class PartitionChanges:
         return all_written
 
     async def settle(self, names: Iterable[TopicPartition], cause: str) -> None:
-        """Give partitions leaders and ISRs among the live brokers."""
+        """Elect leaders and adjust ISRs of partitions, according to the live brokers."""
         context, live = self.context, self.context.live
         await self.decide(
             names,
@@ -148,7 +148,7 @@ class PartitionChanges:
 
     def _plan(self, names: Iterable[TopicPartition], decide: Decide) -> list[Planned]:
         planned: list[Planned] = []
-        # By topic, because deriving the rules from settings takes longer than an election.
+        # Kept by topic, because deriving rules from settings takes longer than an election.
         rules: dict[str, Rules] = {}
         for name in names:
             partition = self.context.partition(name)
@@ -162,7 +162,7 @@ class PartitionChanges:
         return planned
 
     async def reread(self, topics: list[str]) -> None:
-        """Read topics from the store; new partitions are sent to all brokers."""
+        """Read topics from the store again, and send new partitions to all brokers."""
         found = await load_topics(self._store, topics)
         context = self.context
         for name in topics:

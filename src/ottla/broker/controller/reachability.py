@@ -1,6 +1,6 @@
-"""Finds brokers that the controller cannot reach, and elects other leaders in their place.
+"""Finds registered brokers that the controller cannot reach, and elects other leaders.
 
-A registration says that a broker reaches the store, not that the controller reaches the broker.
+A registration shows that a broker reaches the store, not that the controller reaches the broker.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from ottla.broker.controller.partition_changes import PartitionChanges
 from ottla.broker.controller.sender import Senders
 from ottla.metadata.image import BrokerImage
 
-# Whether a broker can be reached, or answers, within so many seconds.
+# Returns whether a broker can be reached, or answers, within the given seconds.
 Reaches = Callable[[BrokerImage, float], Awaitable[bool]]
 
 
@@ -23,7 +23,10 @@ class Silence:
     def __init__(
         self, reaches: Reaches, patience_s: float, on_silent: Callable[[BrokerImage], None]
     ) -> None:
-        """`on_silent` is called once for each silence that outlasts the patience."""
+        """`on_silent` is called if a broker neither answers nor is reached within `patience_s`.
+
+        It is called once until the broker answers again.
+        """
         self._reaches = reaches
         self._half_s = patience_s / 2
         self._on_silent = on_silent
@@ -33,7 +36,7 @@ class Silence:
         self._silent: dict[BrokerId, None] = {}
 
     def begin(self, broker: BrokerImage) -> None:
-        """A request is on its way to a broker."""
+        """Start tracking a broker, because a request is being sent to it."""
         if not any(broker.id in held for held in (self._timers, self._asking, self._silent)):
             self._wait(broker)
 
@@ -53,7 +56,7 @@ class Silence:
             self.end(broker_id)
 
     async def reached(self, brokers: Iterable[BrokerImage]) -> set[BrokerId]:
-        """The brokers that can be reached within half of the patience."""
+        """Return the brokers that can be reached within half of the patience."""
         return await those_of(brokers, self._reaches, self._half_s)
 
     def _wait(self, broker: BrokerImage) -> None:
@@ -68,7 +71,7 @@ class Silence:
         is_there = await self._reaches(broker, self._half_s)
         del self._asking[broker.id]
         if is_there:
-            # The broker is slow but reachable: its answer may take as long as it needs.
+            # The broker is slow but reachable, so go on waiting for its answer.
             self._wait(broker)
         else:
             self._silent[broker.id] = None
@@ -78,7 +81,7 @@ class Silence:
 async def those_of(
     brokers: Iterable[BrokerImage], reaches: Reaches, within_s: float
 ) -> set[BrokerId]:
-    """The ids of the reachable brokers; all are tried at the same time."""
+    """Return the ids of the reachable brokers; all are tried at the same time."""
     tried = list(brokers)
     found = await asyncio.gather(*(reaches(broker, within_s) for broker in tried))
     return {broker.id for broker, is_reached in zip(tried, found, strict=True) if is_reached}
@@ -90,9 +93,9 @@ _log = logging.getLogger(__name__)
 class Reachability:
     """Judges which brokers are reachable, in one controller epoch.
 
-    `on_isolated` is called when no other broker can be reached, though several are registered:
-    then this broker is the one that is cut off. `reaches` opens a connection to a broker,
-    `answers` sends it a request. `fence` ends a registration.
+    `on_isolated` is called when several brokers are registered but none can be reached: then this
+    broker is the one that is cut off. `reaches` tries a connection to a broker, `answers` tries a
+    request. `fence` ends a registration.
     """
 
     def __init__(
@@ -120,12 +123,12 @@ class Reachability:
         self._judging: dict[BrokerId, asyncio.Task[None]] = {}
 
     def sending(self, broker: BrokerImage) -> None:
-        """A request is on its way to a broker."""
+        """Note that a request is being sent to a broker."""
         if broker.id != self._own_id:
             self._silence.begin(broker)
 
     def answered(self, broker: BrokerImage) -> None:
-        """A broker has answered; if it was silent, it may lead again."""
+        """Note that a broker has answered. If it was silent, it may lead again."""
         self._silence.end(broker.id)
         context = self._changes.context
         if broker.id not in context.silent:
@@ -139,7 +142,7 @@ class Reachability:
         )
 
     def forget(self, broker_id: BrokerId) -> None:
-        """Stop judging this registration of a broker, as nothing is sent to it any more."""
+        """Stop judging a broker, because its registration has ended."""
         self._silence.end(broker_id)
 
     def stop(self) -> None:
@@ -149,7 +152,7 @@ class Reachability:
             judging.cancel()
 
     async def answering(self, brokers: Iterable[BrokerId]) -> set[BrokerId]:
-        """The members of `brokers` that are registered and answer now."""
+        """Return those of `brokers` that are registered and answer now."""
         return await those_of(self._known(brokers), self._answers, self._patience_s / 2)
 
     def _known(self, brokers: Iterable[BrokerId]) -> list[BrokerImage]:
@@ -175,9 +178,10 @@ class Reachability:
         self._jobs.once(f"silent {broker.id}", lambda: self._give_up(broker))
 
     async def _give_up(self, broker: BrokerImage) -> None:
-        """Elect other leaders for partitions whose silent leader has not confirmed its election.
+        """Fence a silent broker if it was elected leader of partitions but never confirmed that.
 
-        It keeps those that it led before: followers and clients may well reach it.
+        Otherwise it keeps the partitions that it led before, since followers and clients may reach
+        it.
         """
         context = self._changes.context
         sender = self._senders.get(broker.id)

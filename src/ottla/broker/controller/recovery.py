@@ -1,8 +1,8 @@
 """Elects leaders for partitions whose replicas all lost power at once (S17).
 
 The ISR and the ELR are empty then, but one of the brokers in the last known ELR has every committed
-record. Each is asked for its log's end; nothing is decided before all have answered in the same
-leader epoch.
+record. The controller asks each of them for its log end offset, and elects a leader after all have
+answered in the same leader epoch.
 """
 
 import asyncio
@@ -24,7 +24,10 @@ _PATIENCE_S = 5.0
 
 
 class LeaderRecovery:
-    """Asks brokers outside the queue of jobs, so that a silent broker delays nothing else."""
+    """Collects log end offsets and elects leaders from them.
+
+    Brokers are asked outside the queue of jobs, so that a silent broker delays nothing else.
+    """
 
     def __init__(self, active: ActiveController) -> None:
         self._active = active
@@ -49,9 +52,9 @@ class LeaderRecovery:
             self._again.cancel()
 
     async def look(self) -> None:
-        """Elect where all replicas have answered, and ask the brokers that have not.
+        """Elect leaders of partitions whose replicas have all answered; ask the missing brokers.
 
-        A job of the queue.
+        This is a job of the queue.
         """
         if self._asking is not None and not self._asking.done():
             return
@@ -91,7 +94,7 @@ class LeaderRecovery:
     def _reach(
         self, name: TopicPartition, partition: PartitionImage, broker: BrokerId
     ) -> LogReach | None:
-        """The log end of a replica that answered in its broker's epoch and this leader epoch."""
+        """Return a replica's answer if its broker epoch and leader epoch are current, else None."""
         known = self._reaches.get((name, broker))
         live = self._active.context.brokers.get(broker)
         if known is None or live is None or known[:2] != (live.epoch, partition.leader_epoch):
@@ -101,7 +104,7 @@ class LeaderRecovery:
     def _missing(
         self, waiting: dict[TopicPartition, PartitionImage]
     ) -> dict[BrokerId, list[TopicPartition]]:
-        """By broker, the partitions that it must still be asked about."""
+        """Return, for each broker, the partitions for which its log end offset is missing."""
         missing: dict[BrokerId, list[TopicPartition]] = {}
         for name, partition in waiting.items():
             for broker in partition.last_known_elr:
@@ -121,12 +124,12 @@ class LeaderRecovery:
             self._pause_s = 0.0
         loop = asyncio.get_running_loop()
         self._asking = None
-        # A broker that returns gets its leader epochs a little later than the controller.
+        # A returning broker learns the leader epochs a little later than the controller.
         self._again = loop.call_later(self._pause_s, self.soon)
         self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
     async def _ask_one(self, broker: BrokerImage, names: Iterable[TopicPartition]) -> bool:
-        """Ask one broker for its log ends; return whether it answered for all of them."""
+        """Ask a broker for its log end offsets; return whether it answered for all partitions."""
         active = self._active
         request = active.messages.log_ends(active.context, broker, names)
         terms = {

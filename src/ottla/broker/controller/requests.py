@@ -31,26 +31,27 @@ Outcomes = dict[TopicPartition, OttlaError | None]
 
 
 class ElectionType(IntEnum):
-    """The protocol's numbers of election types (KIP-460)."""
+    """The election types of ElectLeaders (KIP-460)."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class Requests:
-    """Requests to the active controller.
+    """Carries out requests to the active controller.
 
-    Most of them are jobs of the queue (`Jobs`). All may raise Deposed and StoreUnavailable.
+    Most of them run as jobs of the queue (`Jobs`). All may raise Deposed and StoreUnavailable.
     """
 
     def __init__(self, active: ActiveController) -> None:
         self._active = active
 
     async def unreached(self, names: Iterable[TopicPartition] | None) -> set[BrokerId]:
-        """The brokers that do not answer, among those that a preferred election concerns.
+        """Return the brokers in a preferred election of `names` that do not answer now.
 
-        Not a job of the queue. A new leader that the controller does not reach would not serve
-        its partitions, and a follower that it does not reach would not fetch from a new leader.
+        Both the preferred leaders and the ISRs are asked: a leader that the controller cannot reach
+        would not serve, and such a follower would not fetch from the new leader. This does not run
+        as a job of the queue.
         """
         active = self._active
         context = active.context
@@ -66,11 +67,10 @@ class Requests:
         names: Sequence[TopicPartition] | None,
         unreached: Collection[BrokerId] = (),
     ) -> Outcomes:
-        """Hold elections.
+        """Hold elections for the partitions in `names`, and return their outcomes.
 
-        None means all partitions, and the result then has only those that needed one.
-
-        No broker in `unreached` becomes the preferred leader.
+        If `names` is None, elections are held for all partitions; outcomes with
+        ELECTION_NOT_NEEDED are then left out. No preferred leader in `unreached` is elected.
         """
         active, context = self._active, self._active.context
         asked = list(context.names()) if names is None else list(names)
@@ -132,7 +132,7 @@ class Requests:
         return outcomes
 
     def moves(self) -> dict[TopicPartition, PartitionImage]:
-        """The partitions with a reassignment in progress."""
+        """Return the partitions with a reassignment in progress."""
         context = self._active.context
         found = {name: context.partition(name) for name in context.names()}
         return {n: p for n, p in found.items() if p is not None and p.is_moving}
@@ -167,13 +167,17 @@ class Requests:
         return [name for name, partition in states.items() if still_led(partition, broker_id)]
 
     def away(self, percentage: int) -> list[TopicPartition]:
-        """The partitions to move back to preferred leaders that lead too few of their own (P26)."""
+        """Return the partitions to move to preferred leaders, of imbalanced brokers only (P26).
+
+        A broker is imbalanced if others lead more than `percentage` percent of the partitions whose
+        preferred leader it is.
+        """
         context = self._active.context
         partitions = {n: p for n in context.names() if (p := context.partition(n)) is not None}
         return to_return(partitions, context.staying, percentage)
 
     async def rebalance(self, percentage: int, unreached: Collection[BrokerId]) -> None:
-        """Move leadership back to the preferred leaders, except those in `unreached`."""
+        """Move leadership back to preferred leaders, if no broker concerned is in `unreached`."""
         active, context = self._active, self._active.context
         live = context.staying
 
@@ -238,7 +242,7 @@ class Requests:
 def _check_reached(
     partition: PartitionImage, live: Mapping[BrokerId, int], unreached: Collection[BrokerId]
 ) -> None:
-    """Check that a broker is reached. Raises OttlaError."""
+    """Check that the preferred leader can be reached. Raises OttlaError."""
     preferred = partition.replicas[0]
     if preferred in unreached and preferred in live and partition.leader != preferred:
         raise OttlaError(

@@ -1,8 +1,8 @@
-"""Sends one broker the controller's requests until they are answered or the broker is gone.
+"""Sends the controller's requests to one broker until it answers them or its registration ends.
 
-A sender keeps the names that requests are due for, not requests. Each is built from the newest
-state when it is sent: overtaken states are never sent, and a slow broker gets one request for
-all that it missed.
+A sender keeps the names of changed partitions, not requests. Each request is built from the newest
+state when it is sent, so outdated states are never sent, and a slow broker gets one request for
+all changes that it missed.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ class Reports(Protocol):
     """Receives a sender's reports; `BrokerReports` implements it."""
 
     def deposed(self) -> None:
-        """A broker has seen a newer controller epoch."""
+        """Note that a broker has seen a newer controller epoch."""
 
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """A broker has deleted replicas."""
+        """Note that a broker has deleted replicas."""
 
     def refused(self, broker: BrokerImage) -> None:
-        """A broker's address refuses connections."""
+        """Note that a broker's address refuses connections."""
 
     def sending(self, broker: BrokerImage) -> None:
-        """A request is on its way to a broker."""
+        """Note that a request is being sent to a broker."""
 
     def answered(self, broker: BrokerImage) -> None:
-        """A broker has answered, with an error or without."""
+        """Note that a broker has answered, with or without an error."""
 
     def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """A broker cannot serve its replicas of these partitions."""
+        """Note that a broker cannot use its replicas of these partitions."""
 
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ Deliver = Callable[[BrokerImage, Message], Awaitable[Any]]
 
 
 class BrokerSender:
-    """The controller's side of one registration of one broker."""
+    """Sends requests to one broker under one of its registrations."""
 
     def __init__(
         self,
@@ -67,16 +67,16 @@ class BrokerSender:
         self._messages = messages
         self._deliver = deliver
         self._reports = reports
-        # The partitions whose states must be sent; ordered, so that simulations are repeatable.
+        # The partitions whose states must be sent, in order, so that simulations are repeatable.
         self._states: dict[TopicPartition, None] = {}
         self._metadata: dict[TopicPartition, None] = {}
         self._deleted: dict[str, TopicImage] = {}
-        # The replicas to stop, with the leader epoch of each order.
+        # The replicas to stop, with the leader epoch to send for each.
         self._stops: dict[TopicPartition, int] = {}
         self._deletions: dict[TopicPartition, int] = {}
         self._brokers_changed = False
         self._everything = True
-        # Sent but not answered yet.
+        # The partitions of a LeaderAndIsr that is not answered yet.
         self._sending: dict[TopicPartition, None] = {}
         self._wanted = asyncio.Event()
         self._wanted.set()
@@ -116,17 +116,17 @@ class BrokerSender:
         self._want()
 
     def gone(self, topic: TopicImage) -> None:
-        """Send that a topic was deleted."""
+        """Send metadata that a topic was deleted."""
         self._deleted[topic.name] = topic
         self._want()
 
     def stop_replicas(self, stops: dict[TopicPartition, int], *, delete: bool) -> None:
-        """Send orders to stop replicas, by leader epoch."""
+        """Send a StopReplica for the partitions in `stops`, which maps them to leader epochs."""
         (self._deletions if delete else self._stops).update(stops)
         self._want()
 
     def unsent(self) -> Iterable[TopicPartition]:
-        """The partitions whose present state this broker, as a replica, has not confirmed."""
+        """Return the partitions whose current state this broker may not have confirmed."""
         if self._everything:
             return list(self._context.names())
         return [*(self._sending | self._states)]
@@ -165,7 +165,7 @@ class BrokerSender:
     async def _send_all(self) -> None:
         """Send one round; failed requests are sent again. Raises OttlaError."""
         everything, self._everything = self._everything, False
-        # Both as of now: clients must not see a leader before that leader has been sent its role.
+        # Take both sets at the same time: a leader must get its role before clients see it.
         states, self._states = self._states, {}
         metadata, self._metadata = self._metadata, {}
         if everything:
@@ -251,7 +251,7 @@ class BrokerSender:
         return self._context.topics.values()
 
     def _check(self, response: Any) -> None:
-        """Raise OttlaError if the broker refused the whole request."""
+        """Raise OttlaError if the broker rejected the whole request."""
         code = ErrorCode(response.error_code)
         if code is ErrorCode.NONE:
             return
@@ -278,7 +278,7 @@ def _failed_stops(response: StopReplicaResponse) -> dict[TopicPartition, None]:
 
 
 class Senders:
-    """Starts and stops senders as brokers come and go, and passes on what concerns all brokers."""
+    """The senders of all live brokers."""
 
     def __init__(self, context: Context, messages: ControllerMessages, deliver: Deliver) -> None:
         self._context = context
@@ -290,15 +290,15 @@ class Senders:
         return iter(self._by_broker.values())
 
     def get(self, broker_id: BrokerId) -> BrokerSender | None:
-        """The sender of a live broker."""
+        """Return the sender of a live broker; None if there is none."""
         return self._by_broker.get(broker_id)
 
     def epochs(self) -> dict[BrokerId, int]:
-        """The broker epochs that the senders send to."""
+        """Return the epochs of the brokers that the senders send to."""
         return {broker_id: sender.broker.epoch for broker_id, sender in self._by_broker.items()}
 
     def end_old(self) -> list[BrokerId]:
-        """Stop the senders of registrations that have ended; return their brokers."""
+        """Stop the senders of ended registrations, and return their brokers."""
         live = self._context.live
         ended = [broker for broker, epoch in self.epochs().items() if live.get(broker) != epoch]
         for broker_id in ended:
@@ -308,7 +308,8 @@ class Senders:
     def begin_new(self, reports: Reports) -> None:
         """Start a sender for each broker without one; it first sends the whole state.
 
-        This broker comes first: its own sender's messages hold the addresses of the others.
+        The sender to this broker itself starts first, because its messages give this broker the
+        addresses of the others.
         """
         own_id, brokers = self._messages.controller_id, self._context.brokers
         for broker_id in sorted(brokers, key=lambda broker: (broker != own_id, broker)):
@@ -347,7 +348,7 @@ class Senders:
             sender.metadata(names)
 
     def changes(self, written: Iterable[Planned]) -> None:
-        """Send written changes. A stopping broker only needs them for metadata."""
+        """Send written changes; brokers that are shutting down get them only as metadata."""
         written = list(written)
         names = [planned.name for planned in written]
         for broker_id, sender in self._by_broker.items():

@@ -1,6 +1,6 @@
 """Reads the controller's state from the store, and writes its decisions.
 
-Many states are written in few transactions, each fenced by the controller epoch.
+Many states are written in few transactions, which fail if the controller epoch has changed.
 """
 
 import logging
@@ -25,10 +25,10 @@ _FEW = 16
 
 
 async def read_brokers(store: Store) -> tuple[dict[BrokerId, BrokerImage], dict[BrokerId, int]]:
-    """Read the live brokers with their epochs, and those with an unclean stop to act on.
+    """Read the live brokers, and the marks of unclean stops with their node versions.
 
-    The marks of unclean stops are read last, and with the version at which they were seen: a
-    broker whose epoch is known has none that is missed.
+    A mark is written together with a broker epoch. Marks are read after the epochs, so that no mark
+    of a known epoch is missed.
     """
     ids = await store.subtree(paths.BROKER_IDS)
     epochs = await store.subtree(paths.BROKER_EPOCHS)
@@ -51,7 +51,7 @@ async def read_brokers(store: Store) -> tuple[dict[BrokerId, BrokerImage], dict[
 async def read_states(
     store: Store, names: Sequence[TopicPartition], topics: dict[str, TopicImage]
 ) -> list[tuple[TopicPartition, PartitionImage]]:
-    """Read the states of the partitions of `topics`, with their known replicas."""
+    """Read the states of the partitions in `names`; replicas are taken from `topics`."""
     if len(names) > _FEW:
         tree = await store.subtree(paths.TOPICS)
     found: list[tuple[TopicPartition, PartitionImage]] = []
@@ -68,9 +68,8 @@ async def read_states(
 
 _log = logging.getLogger(__name__)
 
-# A ZooKeeper takes requests of up to 1 MiB; a state with its path is less than 1 KiB.
+# ZooKeeper accepts requests of up to 1 MiB; a state with its path is less than 1 KiB.
 _STATES_PER_WRITE = 500
-# Fewer than this are retried one by one.
 
 
 class Deposed(OttlaError):
@@ -83,7 +82,7 @@ class Deposed(OttlaError):
 
 
 class Planned(NamedTuple):
-    """A change to write, and the state from which it was decided."""
+    """A change to write, and the state on which it is based."""
 
     name: TopicPartition
     before: PartitionImage
@@ -103,9 +102,10 @@ class Planned(NamedTuple):
 async def write_changes(
     store: Store, context: Context, controller_epoch: int, planned: Sequence[Planned]
 ) -> tuple[list[Planned], list[Planned]]:
-    """Write all changes; return those written, and those whose state another writer changed first.
+    """Write all changes, and enter the written ones in the context.
 
-    The context has what was written. Raises Deposed, StoreUnavailable.
+    Return the written changes, and the changes that failed because another writer changed the
+    state first. Raises Deposed, StoreUnavailable.
     """
     written: list[Planned] = []
     refused: list[Planned] = []
@@ -114,8 +114,8 @@ async def write_changes(
         while waiting:
             done, lost = await _write(store, context, controller_epoch, waiting)
             if len(lost) < len(waiting) and len(waiting) > _FEW:
-                # If one state was changed by another writer, many may be: one listing finds them
-                # all.
+                # If another writer changed one state, it may have changed many. One listing finds
+                # all of them.
                 lost += await _overtaken(store, waiting, lost) if lost else []
             written += done
             refused += lost
@@ -127,7 +127,10 @@ async def write_changes(
 async def _write(
     store: Store, context: Context, controller_epoch: int, chunk: Sequence[Planned]
 ) -> tuple[list[Planned], list[Planned]]:
-    """Write `chunk` in one transaction; return the first failure, if any."""
+    """Write `chunk` in one transaction; return the written changes and the failed ones.
+
+    If it fails, nothing is written, and only the changes of the first failed node are returned.
+    """
     nonce = int.from_bytes(random_bytes(7), "big")
     states = [
         planned._replace(
@@ -171,7 +174,7 @@ async def _write(
 async def _overtaken(
     store: Store, planned: Sequence[Planned], known: Sequence[Planned]
 ) -> list[Planned]:
-    """The changes, besides `known`, whose state another writer has changed."""
+    """Return the changes, except those in `known`, whose state another writer has changed."""
     states = await store.subtree(paths.TOPICS)
     names = {each.name for each in known}
     return [
@@ -186,7 +189,7 @@ async def _overtaken(
 
 
 def _moved_topics(context: Context, states: Sequence[Planned]) -> list[TopicImage]:
-    """The topics whose nodes change, in their new form."""
+    """Return the topics whose nodes change, with the changed partitions."""
     by_topic: dict[str, list[Planned]] = {}
     for planned in states:
         if planned.moves:

@@ -1,4 +1,4 @@
-"""Acts on topics: new ones, growing ones, announced states, deletions."""
+"""Handles new topics, added partitions, announced partition states and topic deletions."""
 
 import logging
 
@@ -22,19 +22,19 @@ EPOCH_DURING_DELETE = -2
 
 
 class TopicChanges:
-    """Watches `/brokers/topics`, `/isr_change_notification` and `/admin/delete_topics`."""
+    """Handles changes of topics, ISR and log directory notifications, and deletion marks."""
 
     def __init__(self, active: ActiveController, *, deletes: bool) -> None:
         self._active = active
         # `delete.topic.enable`.
         self._deletes = deletes
-        # By topic, the replicas whose deletion their brokers have confirmed.
+        # For each topic, the replicas whose deletion was confirmed by their brokers.
         self._deleted: dict[str, set[tuple[int, BrokerId]]] = {}
         active.reports.on_deleted.append(self._on_deleted)
         active.on_come.append(lambda: active.jobs.once("deletions", self.on_deletions))
 
     async def on_topics(self) -> None:
-        """Read the states of topics that may be new, and send them to all brokers."""
+        """Read new topics from the store, and send their states to all brokers."""
         active = self._active
         names = await active.store.children(paths.TOPICS)
         new = [name for name in names if name not in active.context.topics]
@@ -50,7 +50,7 @@ class TopicChanges:
         active.senders.partitions(partitions)
 
     async def mark_topics(self) -> None:
-        """Give topics of an older version the node that fences late ISR writes."""
+        """Create the node that fences late ISR writes, for topics of an older version."""
         active = self._active
         marks = await active.store.children(paths.TOPIC_IDS)
         for topic in active.context.topics.values():
@@ -61,7 +61,7 @@ class TopicChanges:
                     continue
 
     async def on_announcements(self) -> None:
-        """Act on announced states: leaders have written them, or topics have grown (P17)."""
+        """Handle announced partitions: leaders changed their states, or topics have grown (P17)."""
         active, context = self._active, self._active.context
         numbers = await active.store.children(paths.ISR_CHANGES)
         if not numbers:
@@ -80,7 +80,7 @@ class TopicChanges:
         states = await read_states(active.store, known, context.topics)
         context.set_partitions(states)
         for name, state in states:
-            # A replica in the ISR works: if it had failed, it was created again.
+            # A replica in the ISR works, even if it had failed: it was created again.
             for broker in state.isr:
                 context.offline.pop((name, broker), None)
         await active.changes.reread(list(grown))
@@ -89,9 +89,9 @@ class TopicChanges:
         await self._remove([f"{paths.ISR_CHANGES}/{number}" for number in numbers])
 
     async def on_log_dir_events(self) -> None:
-        """Send brokers all states again, after replicas of theirs went offline or came back.
+        """Send the whole state again to brokers whose replicas went offline or came back.
 
-        The answer names the replicas that are offline (see `Reports.failed`).
+        Their answers name the replicas that are offline (see `Reports.failed`).
         """
         active = self._active
         numbers = await active.store.children(paths.LOG_DIR_EVENTS)
@@ -112,7 +112,7 @@ class TopicChanges:
     # -- deletion
 
     async def on_deletions(self) -> None:
-        """Act on topics marked for deletion, and continue earlier deletions."""
+        """Start the deletion of marked topics, and continue earlier deletions."""
         active, context = self._active, self._active.context
         marked = await active.store.children(paths.DELETE_TOPICS)
         if not self._deletes:
@@ -132,7 +132,7 @@ class TopicChanges:
             await self._advance(topic)
 
     async def _refuse(self, marked: list[str]) -> None:
-        """Remove the marks, as Kafka does if deletion is disabled; the topics stay."""
+        """Remove the marks and keep the topics, as Kafka does if deletion is disabled."""
         if not marked:
             return
         _log.warning(
@@ -169,7 +169,7 @@ class TopicChanges:
             await self._finish(topic)
 
     async def _finish(self, topic: TopicImage) -> None:
-        """Remove a topic without replicas from the store, unless it has grown meanwhile."""
+        """Remove a topic from the store after its replicas are deleted, unless it has grown."""
         active, context = self._active, self._active.context
         found = (await load_topics(active.store, [topic.name])).get(topic.name)
         if found is not None and len(found.partitions) > len(topic.partitions):
