@@ -1,4 +1,4 @@
 """This broker as a cluster member: registration, connections to peers, the cluster image.
 
-Begin with `membership` and `metadata_updates`; `peers` has the connections.
+Start reading with `membership` and `metadata_updates`; `peers` has the connections.
 """

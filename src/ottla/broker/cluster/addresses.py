@@ -1,9 +1,9 @@
-"""The broker addresses that clients are given.
+"""The broker addresses in answers to clients.
 
-Every broker gives the same address for a broker, its own included: the one that broker registered
-(`endpoints`). librdkafka drops its connection to a broker whose host name changes from one answer
-to the next. A broker that registered no host (it listens on every interface of the only machine
-of its cluster) is named with the host at which the client reached the broker it asks.
+All brokers send the same address for a given broker: the one that it registered (`endpoints`).
+librdkafka drops its connection to a broker whose host name changes from one answer to the next. In
+a cluster of one machine, a broker that listens on every interface registers no host; its clients
+get the host at which they reached the broker that answers.
 """
 
 import socket
@@ -20,11 +20,11 @@ from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 def own_image(
     broker_id: BrokerId, settings: BrokerSettings, ports: Mapping[str, int]
 ) -> BrokerImage:
-    """The registration of this broker; `ports` are its ports by listener.
+    """Build the registration of this broker; `ports` maps listener names to ports.
 
-    A host name that was configured is registered as it is. A listener on every interface that
-    advertises nothing has, in a cluster of one machine, no host: clients are given the one they
-    reached. In a cluster of many machines it is this machine's name.
+    A configured host name is registered unchanged. For a listener on every interface without an
+    advertised address, the host is this machine's name, or empty in a cluster of one machine;
+    clients then get the host that they reached.
     """
     advertised = advertised_addresses(settings)
     listening = {address.name: address for address in listen_addresses(settings)}
@@ -45,7 +45,7 @@ def own_image(
 
 
 class BrokerAddress(NamedTuple):
-    """A broker as one client sees it."""
+    """The address of a broker in an answer to one client."""
 
     id: BrokerId
     host: str
@@ -66,9 +66,9 @@ class Reached(Protocol):
 def broker_addresses(
     image: ClusterImage, reached: Reached, also: Iterable[BrokerImage] = ()
 ) -> list[BrokerAddress]:
-    """All live brokers in ascending order of id, as this client should see them.
+    """Return the addresses of all live brokers for this client, in ascending order of id.
 
-    `also` are other brokers to be named beside them.
+    The brokers in `also` are included, although they are not live.
     """
     brokers = [*image.brokers.values(), *also]
     return [_address(each, reached) for each in sorted(brokers, key=lambda each: each.id)]
@@ -77,7 +77,7 @@ def broker_addresses(
 def broker_address(
     image: ClusterImage, broker_id: BrokerId, reached: Reached
 ) -> BrokerAddress | None:
-    """One live broker as this client should see it, or None."""
+    """Return the address of a live broker for this client; None if it is not live."""
     found = image.brokers.get(broker_id)
     return None if found is None else _address(found, reached)
 
@@ -87,17 +87,18 @@ def _address(image: BrokerImage, reached: Reached) -> BrokerAddress:
     return BrokerAddress(image.id, endpoint.host or reached.local_host, endpoint.port, image.rack)
 
 
-# Within this time librdkafka has tried to connect several times (`reconnect.backoff.max.ms`, 10 s).
+# How long a departed broker is listed. Within this time librdkafka has tried to connect several
+# times (`reconnect.backoff.max.ms`, 10 s).
 _NAMED_FOR_MS = 60_000
 _LIBRDKAFKA = ("rdkafka", "confluent-kafka")
 
 
 class Departed:
-    """The brokers that earlier images had and the last one lacks."""
+    """The brokers that recently left the image, which answers to librdkafka still list."""
 
     def __init__(self) -> None:
         self._alive: Mapping[BrokerId, BrokerImage] = {}
-        # With the monotonic time at which each left.
+        # The departed brokers, with the monotonic time at which each left.
         self._left: dict[BrokerId, tuple[BrokerImage, int]] = {}
 
     def on_image(self, alive: Mapping[BrokerId, BrokerImage], now_ms: int) -> None:
@@ -113,7 +114,7 @@ class Departed:
         self._alive = alive
 
     def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
-        """The brokers to name besides the live ones; `software` is the client's name."""
+        """Return the departed brokers to list for a client; `software` is the client's name."""
         if not self._left or not any(name in software for name in _LIBRDKAFKA):
             return []
         return [

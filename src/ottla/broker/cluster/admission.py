@@ -1,4 +1,4 @@
-"""Identifies the connections of other brokers, as proven by a handshake."""
+"""Authenticates the connections of other brokers by a handshake."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ class PeerIdentity:
 
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
-        # A refusal is logged once per connection, however many requests it sends.
+        # Whether a refusal was logged; it is logged once per connection.
         self.warned = False
 
 
@@ -66,7 +66,7 @@ class Admission:
 
 
 def proven_broker(connection: Connection) -> BrokerId | None:
-    """The broker at the other end; None for a client or an unproven peer."""
+    """Return the broker at the other end; None for a client or an unproven peer."""
     identity = connection.identity
     if not isinstance(identity, PeerIdentity):
         return None
@@ -77,10 +77,10 @@ def proven_broker(connection: Connection) -> BrokerId | None:
 
 
 def require_broker(request: RequestContext, what: str, broker_id: int | None = None) -> BrokerId:
-    """The broker that sent the request; it must be `broker_id`, if that is given.
+    """Return the broker that sent the request, which must be `broker_id` if that is given.
 
-    Raises OttlaError(CLUSTER_AUTHORIZATION_FAILED), and says so once per connection in the log:
-    `what` names the request.
+    Raises OttlaError(CLUSTER_AUTHORIZATION_FAILED) for any other sender, which is logged once per
+    connection. `what` names the request.
     """
     found = proven_broker(request.connection)
     if found is not None and broker_id in (None, found):
@@ -89,7 +89,7 @@ def require_broker(request: RequestContext, what: str, broker_id: int | None = N
 
 
 def refuse_client(request: RequestContext, what: str) -> OttlaError:
-    """The error for a peer that is not the required broker; logged once per connection."""
+    """Return the error for a peer that is not the required broker; log once per connection."""
     found = proven_broker(request.connection)
     whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"
     error = OttlaError(

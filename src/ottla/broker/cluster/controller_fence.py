@@ -1,4 +1,4 @@
-"""Refuses requests of earlier controllers, and requests for earlier epochs of this broker."""
+"""Rejects requests of earlier controllers, and requests for earlier epochs of this broker."""
 
 import logging
 
@@ -8,14 +8,14 @@ _log = logging.getLogger(__name__)
 
 
 class ControllerFence:
-    """The highest controller epoch seen, and this broker's own registration.
+    """The highest controller epoch seen, and this broker's own broker epoch.
 
-    Every message of a controller passes here before it is acted on (S13, S14).
+    Every request of a controller is checked here before it is carried out (S13, S14).
     """
 
     def __init__(self) -> None:
         self.controller_epoch = 0
-        # Invariant: no message for a lower epoch is acted on. 0 before the first registration.
+        # Requests for a lower epoch are rejected. 0 before the first registration.
         self.broker_epoch = 0
         self._registered_epoch = 0
         self.is_registered = False
@@ -23,8 +23,9 @@ class ControllerFence:
     def check(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
         """Raise OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH) for an outdated request.
 
-        A broker epoch above our own means that the answer to our registration is on its way. Roles
-        taken before it arrives would be dropped then, so the controller has to send again.
+        A request for a higher broker epoch arrives if the store has not answered this broker's
+        registration yet. It is rejected so that the controller sends it again, because the answer
+        makes this broker drop all roles.
         """
         if controller_epoch < self.controller_epoch:
             _log.warning(
@@ -58,9 +59,9 @@ class ControllerFence:
         self.is_registered = True
 
     def unregistered(self) -> None:
-        """Note that the registration is gone: requests for it are refused from now on.
+        """Note that the registration has ended; requests for it are rejected from now on.
 
-        Idempotent: the next registration has the next broker epoch, or a later one.
+        Idempotent. The next registration has a higher broker epoch.
         """
         self.broker_epoch = self._registered_epoch + 1
         self.is_registered = False

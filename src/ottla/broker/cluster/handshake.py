@@ -1,10 +1,10 @@
 """The handshake by which two brokers prove that they belong to one cluster.
 
-Pure: takes messages, gives messages. Each side sends a challenge of random bytes and answers the
-other's with an HMAC-SHA256, keyed by the secret, over a role and all that was sent: cluster, both
-brokers with their epochs, both challenges. A recorded handshake is worth nothing, because the
-challenge differs next time; an answer cannot be turned against its maker, because the role
-differs. It proves which broker opened the connection; it does not encrypt what follows.
+Pure. Each side sends a challenge of random bytes, and answers the other's challenge with an
+HMAC-SHA256, keyed by the cluster's secret, over its role, the cluster id, both brokers with their
+epochs, and both challenges. A recorded handshake cannot be replayed, because the challenges are new
+each time. An answer cannot be reflected to its sender, because the role differs. The handshake
+proves which broker opened the connection; it does not encrypt the traffic.
 """
 
 import hmac
@@ -49,7 +49,7 @@ class Credentials:
 
 
 class Opener:
-    """The side that opened the connection. Call `first`, `second`, `finish` in this order."""
+    """The side that opens the connection. Call `first`, `second`, `finish` in this order."""
 
     def __init__(self, own: Credentials, receiver_id: int) -> None:
         self._secret = own.secret
@@ -63,13 +63,13 @@ class Opener:
         )
 
     def first(self) -> BrokerHandshakeRequest:
-        """The first request."""
+        """Return the first request."""
         return self._request
 
     def second(self, response: BrokerHandshakeResponse) -> BrokerHandshakeRequest:
-        """The second request, after the first response.
+        """Return the second request, with this broker's proof, after the first response.
 
-        Raises OttlaError if that response proves nothing.
+        Raises OttlaError if the proof in the response is wrong.
         """
         _check(response, self._receiver_id)
         expected = _proof(self._secret, _RECEIVER, self._request, response)
@@ -83,7 +83,7 @@ class Opener:
         return self._request
 
     def finish(self, response: BrokerHandshakeResponse) -> Party:
-        """The proven broker at the other end. Raises OttlaError if it refuses this one."""
+        """Return the proven broker at the other end. Raises OttlaError if it rejects this one."""
         _check(response, self._receiver_id)
         return Party(response.broker_id, response.broker_epoch)
 
@@ -96,9 +96,9 @@ class _Stage(Enum):
 
 
 class Receiver:
-    """The side that accepted a connection; one object per connection.
+    """The side that accepts the connection; one object per connection.
 
-    `proven` is the broker at the other end, once it is known.
+    `proven` is the broker at the other end after a successful handshake.
     """
 
     def __init__(self, own: Credentials) -> None:
@@ -111,7 +111,8 @@ class Receiver:
     ) -> BrokerHandshakeResponse:
         """Answer a request. `known_epoch` is the highest known epoch of the sender's broker id.
 
-        Raises OttlaError with cause and remedy; then nothing is proven on this connection any more.
+        Raises OttlaError with cause and remedy if the handshake fails; it cannot succeed on this
+        connection after that.
         """
         stage, self._stage = self._stage, _Stage.REFUSED
         self.proven = None
@@ -147,7 +148,7 @@ class Receiver:
                 )
 
     def _check_claims(self, request: BrokerHandshakeRequest, known_epoch: int) -> None:
-        """Refuse a wrong cluster id, broker id or epoch with a remedy. This proves nothing yet."""
+        """Raise OttlaError with a remedy for a wrong cluster id, broker id or epoch."""
         if request.cluster_id != self._own.cluster_id:
             raise OttlaError(
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
@@ -197,7 +198,7 @@ def _check(response: BrokerHandshakeResponse, receiver_id: int) -> None:
 def _proof(
     secret: bytes, role: bytes, request: BrokerHandshakeRequest, response: BrokerHandshakeResponse
 ) -> bytes:
-    """The HMAC over the sender's role and everything sent so far.
+    """Compute the HMAC over the sender's role, ids, epochs and challenges.
 
     Each piece is prefixed by its length.
     """

@@ -1,4 +1,4 @@
-"""Separate connections to other brokers, so that slow answers delay nothing else."""
+"""Separate connections to other brokers, so that slow answers do not delay other requests."""
 
 import asyncio
 from collections.abc import Container
@@ -16,16 +16,16 @@ _IDLE_MS = 20_000
 
 
 def idle_ms(settings: BrokerSettings) -> int:
-    """The idle time after which a connection is closed here, before the other broker closes it."""
+    """Return the idle time after which this broker closes a connection, before the other does."""
     longest_ms = settings.integer("connections.max.idle.ms")
     return min(_IDLE_MS, max(1, longest_ms // 3)) if longest_ms > 0 else _IDLE_MS
 
 
 class Links:
-    """One connection to each broker, opened by the first request and reopened after its end.
+    """One connection to each broker, opened by the first request and reopened when it ended.
 
-    A connection that is idle for `idle_ms` is closed here first: if the other broker closed it,
-    that would look like its death.
+    This broker closes a connection that is idle for `idle_ms`. If the other broker closed it, this
+    broker would suspect that the other one has died.
     """
 
     def __init__(self, peers: Peers, *, idle_ms: int) -> None:
@@ -46,9 +46,9 @@ class Links:
         return await connection.request(message, timeout_ms=timeout_ms)
 
     def keep_only(self, alive: Container[BrokerId]) -> None:
-        """Close connections to brokers that are not `alive`.
+        """Close connections to brokers that are not in `alive`.
 
-        Requests in flight there fail at once, and can be sent to the new leaders.
+        Their requests in flight fail at once, and can be sent to the new leaders.
         """
         for broker_id in [known for known in self._open if known not in alive]:
             self._open.pop(broker_id).close()
@@ -68,7 +68,7 @@ class Links:
             task = asyncio.get_running_loop().create_task(self._peers.open(broker_id))
             self._opening[broker_id] = task
             task.add_done_callback(lambda done: self._on_opened(broker_id, done))
-        # Shielded: other requests may wait for the same connection.
+        # Shielded, because other requests may wait for the same connection.
         return await asyncio.shield(task)
 
     def _on_opened(self, broker_id: BrokerId, task: asyncio.Task[PeerConnection]) -> None:
@@ -77,7 +77,7 @@ class Links:
             return
         error = task.exception()
         if error is not None:
-            # Every request that waits for the connection raises it.
+            # Every request that waits for the connection raises the error.
             assert isinstance(error, OttlaError), error
         elif self._closed:
             task.result().close()

@@ -1,8 +1,8 @@
 """This broker's session and registration, and how it registers again.
 
-A registration is lost with the session, or when the controller takes it away because the broker
-could not be reached. Either way the broker first drops all leadership, then registers anew with a
-new broker epoch, and gets its roles from the controller (S16).
+A registration ends with the session, or when the controller ends it because the broker could not
+be reached. Either way the broker first gives up all leadership, then registers again with a new
+broker epoch, and gets its roles from the controller (S16).
 """
 
 import asyncio
@@ -35,15 +35,17 @@ from ottla.metadata.image import BrokerImage
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
-# How much longer than a lease a start waits for the store's answer.
+# At startup the broker waits for the store's answer for the lease and this time.
 _MARGIN_MS = 2_000
+# How long a broker that gave up its registration waits before it registers again.
 _ASIDE_S = 1.0
 
 
 class BrokerMembership:
     """Keeps this broker registered from `join` to `leave`.
 
-    `on_lost` drops leadership at once; `on_joined` is called with each session after registering.
+    `on_lost` is called when the registration is lost, and gives up leadership at once. `on_joined`
+    is called with the session after each registration.
     """
 
     def __init__(
@@ -78,15 +80,16 @@ class BrokerMembership:
     async def join(self, broker: BrokerImage, *, clean: bool) -> int:
         """Register and stay registered; return the broker epoch.
 
-        `clean`: no record was lost since the broker was here last. Lost answers of the store are
-        waited out for one lease, this broker's own last session for as long as the store may
-        take to end it. Raises OttlaError (DUPLICATE_BROKER_REGISTRATION), StoreError.
+        `clean` is True if no record was lost since the last registration. If the store does not
+        answer, the broker retries for one lease. If a session of its last run still exists, the
+        broker waits for as long as the store may take to end it. Raises OttlaError
+        (DUPLICATE_BROKER_REGISTRATION), StoreError.
         """
         self._broker = broker
         self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
         session, epoch = await self._join(broker, clean=clean)
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
-        # In the same turn in which the registration is known, because LeaderAndIsr may follow at
+        # Call it in the turn in which the registration is known, because LeaderAndIsr may follow at
         # once.
         await self._on_joined(session)
         await self._note.write((noted(session),))
@@ -104,7 +107,8 @@ class BrokerMembership:
                 if session is None or session.expired:
                     session = await self._open_session()
                     past = (*past, noted(session))
-                    # Before registering, so that after a crash the broker recognises its node.
+                    # Written before registering, so that the broker recognises its node after a
+                    # crash.
                     await self._note.write(past)
                 epoch = await self._register_after(past, session, broker, waits, clean=clean)
                 if epoch is not None:
@@ -113,7 +117,7 @@ class BrokerMembership:
                 answered_ms = self._clock.monotonic_ms()
             except (StoreUnavailable, SessionExpired) as error:
                 now_ms = self._clock.monotonic_ms()
-                # A store that was unavailable restarts the leases of all sessions.
+                # After an outage, the store restarts the leases of all sessions.
                 waits.begin_anew(now_ms)
                 if now_ms - answered_ms >= self._lease_ms + _MARGIN_MS:
                     raise
@@ -121,7 +125,7 @@ class BrokerMembership:
             await asyncio.sleep(_PAUSE_S)
 
     async def _end(self, past: tuple[NotedSession, ...]) -> None:
-        """End past sessions. Their process is dead, because this one holds its lock."""
+        """End past sessions. Their process is dead, because this one holds the folder's lock."""
         for found in past:
             if found.credential:
                 try:
@@ -143,7 +147,7 @@ class BrokerMembership:
     ) -> int | None:
         """Register and return the broker epoch.
 
-        None while the node of one of our `past` sessions exists.
+        Return None while the node of one of the `past` sessions of this broker exists.
         """
         try:
             return await self._register(session, clean=clean)
@@ -165,7 +169,7 @@ class BrokerMembership:
             self._keeper.cancel()
 
     async def leave(self) -> None:
-        """End the session: for all others the broker is dead at once."""
+        """End the session, so that the other brokers know at once that this one has stopped."""
         self.retire()
         if self.session is not None:
             await self.session.close()
@@ -173,7 +177,8 @@ class BrokerMembership:
     async def withdraw(self) -> None:
         """Give up the registration, and with it all leadership, and register again.
 
-        For a broker that reaches the store and is cut off from the others: they elect leaders.
+        A broker that reaches the store but is cut off from the other brokers calls this, so that
+        other leaders are elected.
         """
         if self._left or self._stands_aside or self._broker is None:
             return
@@ -220,7 +225,7 @@ class BrokerMembership:
         return epoch
 
     async def _epoch_in(self, session: Session) -> int | None:
-        """The broker epoch if this very session has registered, after its answer was lost."""
+        """Return the broker epoch if this session has registered although the answer was lost."""
         assert self._broker is not None
         node = await self._store.get(paths.broker(self._broker.id))
         epoch = await self._store.get(paths.broker_epoch(self._broker.id))
@@ -229,7 +234,7 @@ class BrokerMembership:
         return epoch.version + 1
 
     async def _keep(self) -> None:
-        """Register again whenever the registration is gone."""
+        """Register again whenever the registration has ended."""
         while True:
             await self._doubt.wait()
             self._doubt.clear()

@@ -1,7 +1,7 @@
 """Applies all changes of this broker's cluster image.
 
-Live brokers, topics and leaders change by the controller's UpdateMetadata alone; settings and
-features by `show`.
+Live brokers, topics and leaders change only by the controller's UpdateMetadata. Settings and
+features change by `show`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from ottla.wire.messages.between_brokers import (
 # The leader of a partition whose topic is being deleted.
 LEADER_DURING_DELETE = -2
 _EVERYTHING = 2
-# Fewer topics' settings than this are read one by one.
+# The settings of up to this many topics are read one by one.
 _FEW = 16
 
 
@@ -44,7 +44,7 @@ class PartitionHost(Protocol):
         ...
 
     def update_configs(self, image: ClusterImage) -> None:
-        """Carry changed settings into the partitions at once."""
+        """Apply changed settings to the partitions at once."""
         ...
 
 
@@ -64,14 +64,14 @@ class MetadataUpdates:
         self._fence = fence
         self._host = host
         self._image_changed = image_changed
-        # Held from reading the image to replacing it with a changed one.
+        # Held by each change, from reading the image to replacing it.
         self.changing = asyncio.Lock()
         self._waiters: list[tuple[Callable[[ClusterImage], bool], asyncio.Future[None]]] = []
-        # Whether a controller has sent an image in this registration.
+        # Whether a controller has sent metadata in this registration.
         self.received_image = False
 
     async def apply(self, request: UpdateMetadataRequest) -> None:
-        """Apply the controller's state. Raises OttlaError if the controller is fenced."""
+        """Apply the controller's metadata. Raises OttlaError if the controller is fenced."""
         self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
         ids = {
             topic.topic_name: TopicId(topic.topic_id)
@@ -88,14 +88,15 @@ class MetadataUpdates:
         self._notify()
 
     def show(self, image: ClusterImage) -> None:
-        """Make `image` the current one, in the same turn in which it was derived.
+        """Make `image` the current image.
 
-        Call it while holding `changing`, or before the first update can arrive.
+        Call it in the turn in which the image was derived, and while holding `changing` or before
+        the first update can arrive.
         """
         self._view.replace(image)
 
     async def configs_of(self, topics: Mapping[str, TopicId]) -> dict[str, Mapping[str, str]]:
-        """The topics' own settings, by name: from the image, or read from the store."""
+        """Return the topics' own settings by name, from the image or else from the store."""
         image = self._view.image
         found: dict[str, Mapping[str, str]] = {}
         unknown: list[str] = []

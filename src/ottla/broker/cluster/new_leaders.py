@@ -1,4 +1,4 @@
-"""Names the present leaders in answers to clients that asked the wrong broker (KIP-951)."""
+"""Adds the current leaders to answers with NOT_LEADER_OR_FOLLOWER and the like (KIP-951)."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,7 @@ _MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class RedirectedRequest(Reached, Protocol):
-    """A request's version and listener."""
+    """A request, with its version and the listener it came over."""
 
     @property
     def version(self) -> int: ...
@@ -30,7 +30,7 @@ class _Leader(NamedTuple):
 
 
 class NewLeaders:
-    """Adds the present leaders and their addresses to answers that refuse partitions."""
+    """Adds the current leaders and their addresses to answers for partitions led elsewhere."""
 
     def __init__(self, view: ClusterView, partitions: Partitions) -> None:
         self._view = view
@@ -50,7 +50,7 @@ class NewLeaders:
         self._add(request, response, produce, moved)
 
     def add_to_fetch(self, request: RedirectedRequest, response: fetch.FetchResponse) -> None:
-        """As `add_to_produce`; all versions that have this field identify topics by id."""
+        """Do as `add_to_produce`; all versions that have this field identify topics by id."""
         if request.version < _FETCH_SINCE:
             return
         moved = (
@@ -66,7 +66,7 @@ class NewLeaders:
         request: RedirectedRequest,
         response: share_records.ShareFetchResponse | share_records.ShareAcknowledgeResponse,
     ) -> None:
-        """As `add_to_produce`, for share group members."""
+        """Do as `add_to_produce`, for share group members."""
         moved = (
             (self._name_of(topic.topic_id), answer.partition_index, answer)
             for topic in response.responses
@@ -82,9 +82,10 @@ class NewLeaders:
         wire: Any,
         moved: Iterable[tuple[str, int, Any]],
     ) -> None:
-        """Name the leader in each part of the answer that `moved`, after its topic and partition.
+        """Add the leader to each part of the answer in `moved`, and the leaders' addresses.
 
-        `wire` is the module in which the response is declared.
+        `moved` yields topic, partition index and part of the answer. `wire` is the module that
+        declares the response.
         """
         leaders: dict[BrokerId, None] = {}
         for topic, index, answer in moved:
@@ -105,7 +106,7 @@ class NewLeaders:
         return "" if topic is None else topic.name
 
     def _leader_of(self, topic: str, index: int) -> _Leader | None:
-        """The broker that leads, if not this one, from the newer of replica state and image."""
+        """Return the leader in the newer of replica state and image; None if it is this broker."""
         state = self._view.image.partition(topic, index)
         partition = self._partitions.find(topic, index)
         known = None if partition is None else partition.image

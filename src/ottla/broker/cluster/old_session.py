@@ -1,7 +1,7 @@
-"""Waits at startup for a registration under the broker's own id to end.
+"""Waits at startup until an old registration under this broker's id ends.
 
-The start waits for as long as the store may take to end a session; a registration that remains
-after that, or whose session this broker never had, is another broker's.
+The broker waits for as long as the store may take to end a session. A registration that remains
+after that, or whose session this broker never had, belongs to another broker.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ class NotedSession(NamedTuple):
 
 
 class SessionNote:
-    """The sessions in a file of the data folder.
+    """A file in the data folder with this broker's sessions, one per line.
 
-    A line each: id, credential, place.
+    A line has the session's id, its credential, and the place of the file (see `_place`).
     """
 
     def __init__(self, filesystem: FileSystem, folder: str) -> None:
@@ -55,7 +55,7 @@ class SessionNote:
     async def write(self, sessions: Sequence[NotedSession]) -> None:
         """Write the sessions to the disk.
 
-        A failure is only logged, as the note merely saves waiting.
+        A failure is only logged, because without the file a start merely waits longer.
         """
         text = "".join(f"{self._line(session)}\n" for session in sessions).encode("utf-8")
         loop = asyncio.get_running_loop()
@@ -76,25 +76,25 @@ class SessionNote:
         return NotedSession(int(number), credential if is_ours else "")
 
     def _place(self) -> str:
-        """Identify the place: the machine since its boot, the mounted disk, the folder.
+        """Return a text that identifies this boot of the machine, the mounted disk and the folder.
 
-        Empty if unknown.
+        Empty if unknown. A copied file thus does not end another broker's session.
         """
         page_cache_id = self._filesystem.page_cache_id(self._folder)
         return f"{page_cache_id} {os.path.realpath(self._folder)}" if page_cache_id else ""
 
 
 def noted(session: Session) -> NotedSession:
-    """The line for a session."""
+    """Return the entry of the note for a session."""
     return NotedSession(session.id, session.credential)
 
 
-# How long the end of a session may go unnoticed after the store has ended it.
+# How long this broker may take to notice that the store has ended a session.
 _MARGIN_MS = 2_000
 
 
 class OldSessionWait:
-    """How long startup waits for the end of this broker's last session, and its log lines."""
+    """Limits and logs the wait at startup for the end of this broker's last session."""
 
     def __init__(self, broker: BrokerImage, began_ms: int) -> None:
         self._broker = broker
@@ -102,13 +102,13 @@ class OldSessionWait:
         self._is_said = False
 
     def begin_anew(self, now_ms: int) -> None:
-        """Restart the wait: the store may only now have begun to count the session's lease."""
+        """Restart the wait, because the store may have restarted the session's lease."""
         self._counts_from_ms = now_ms
 
     def check(self, node: Node, ends_within_ms: int, now_ms: int) -> None:
         """Note that the old registration `node` still exists.
 
-        Raises OttlaError (DUPLICATE_BROKER_REGISTRATION) where the session should have ended.
+        Raises OttlaError (DUPLICATE_BROKER_REGISTRATION) if its session should have ended by now.
         """
         limit_ms = ends_within_ms + _MARGIN_MS
         if not self._is_said:
@@ -130,7 +130,7 @@ class OldSessionWait:
 
 
 def duplicate(broker: BrokerImage, node: Node, why: str = "") -> OttlaError:
-    """The error for `broker` if another broker's registration `node` has its id."""
+    """Return the error for `broker` if the registration `node` of another broker has its id."""
     try:
         where = _addresses(decode_broker(paths.broker(broker.id), node.data))
     except OttlaError as error:

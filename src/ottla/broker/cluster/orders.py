@@ -1,9 +1,8 @@
-"""Carries out the controller's requests: one method for each kind.
+"""Carries out the controller's requests to this broker.
 
-The handlers call them for messages that come over the wire, `control` for those of a controller
-in this very process. Requests of an earlier controller are refused with
-STALE_CONTROLLER_EPOCH, requests to an earlier registration of this broker with STALE_BROKER_EPOCH
-(KIP-380).
+Handlers call `Orders` for requests that come over the wire, `Control` for requests of a controller
+in this process. Requests of an earlier controller fail with STALE_CONTROLLER_EPOCH, requests to an
+earlier registration of this broker with STALE_BROKER_EPOCH (KIP-380).
 """
 
 from typing import Any
@@ -41,7 +40,7 @@ from ottla.wire.notation import Message
 
 
 class Orders:
-    """Carries out the controller's requests. Every method raises OttlaError for a stale request."""
+    """Carries out requests of the controller. Every method raises OttlaError if it is stale."""
 
     def __init__(
         self,
@@ -56,14 +55,14 @@ class Orders:
         self._updates = updates
 
     async def update_metadata(self, body: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Apply the controller's metadata, completely or not at all."""
+        """Apply the controller's metadata."""
         await self._updates.apply(body)
         return UpdateMetadataResponse()
 
     async def leader_and_isr(self, body: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Open partitions that are not open and give them roles; report failures.
+        """Open partitions that are not open yet, and give them roles; the response has the errors.
 
-        A state older than the present one counts as done.
+        A state older than the current one is skipped without an error.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
         states: list[tuple[TopicImage, int, PartitionImage]] = []
@@ -88,9 +87,10 @@ class Orders:
         )
 
     async def stop_replica(self, body: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop partitions, and delete their logs if the request says so; each may fail by itself.
+        """Stop partitions, and delete their logs if requested; each partition has its own error.
 
-        Fenced by leader epoch per partition, too (KIP-570). A partition not here counts as stopped.
+        Each partition is also fenced by its leader epoch (KIP-570). Stopping an unknown partition
+        succeeds.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
         failed = await self._partitions.stop(
@@ -118,10 +118,10 @@ class Orders:
         )
 
     def log_ends(self, body: LogEndsRequest) -> LogEndsResponse:
-        """Answer with the log ends of partitions without a leader.
+        """Return the log end offsets of partitions without a leader.
 
-        A replica answers in the leader epoch that the controller asks for and in no other, so
-        that its log stays as reported until a leader is elected.
+        A replica answers only if it is in the requested leader epoch. Its log then does not change
+        until a leader is elected.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
         return LogEndsResponse(
@@ -135,7 +135,7 @@ class Orders:
         )
 
     def _topic(self, ordered: LeaderAndIsrTopicState) -> TopicImage:
-        """The topic in the image; a new one gets its settings with the next image."""
+        """Return the topic in the image; a new topic gets its settings with the next image."""
         known = self._view.image.topic_by_id(TopicId(ordered.topic_id))
         return known or TopicImage(ordered.topic_name, TopicId(ordered.topic_id), ())
 
@@ -180,7 +180,7 @@ def _code(error: OttlaError | None) -> ErrorCode:
 
 
 class Control:
-    """Delivers to any broker of the cluster."""
+    """Sends the controller's requests to other brokers, or carries them out in this process."""
 
     def __init__(self, broker_id: BrokerId, peers: Peers, orders: Orders) -> None:
         self._broker_id = broker_id

@@ -1,4 +1,4 @@
-"""This broker as a cluster member: its registration, and its connections to the others."""
+"""The cluster part of a broker: its registration, and its connections to other brokers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -29,9 +29,10 @@ _PING_INTERVAL_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """The registration and connections.
+    """The status of the registration and the connections.
 
-    Epochs are 0 before the first registration and before the first request of a controller.
+    `broker_epoch` is 0 before the first registration, `controller_epoch` before the first request
+    of a controller.
     """
 
     is_registered: bool
@@ -43,7 +44,7 @@ class ClusterStatus:
 
 
 class ClusterPart(BrokerPart):
-    """Registers this broker, and ends its session on exit, after all parts above it.
+    """Registers this broker, and ends its session at shutdown, after the parts that use it.
 
     `on_joined` is called with the session of each new registration.
     """
@@ -98,7 +99,7 @@ class ClusterPart(BrokerPart):
         )
 
     def links(self) -> Links:
-        """New connections to the other brokers for one purpose."""
+        """Create separate connections to the other brokers."""
         return Links(self.peers, idle_ms=idle_ms(self._settings))
 
     async def stop(self) -> None:
@@ -120,5 +121,5 @@ class ClusterPart(BrokerPart):
 
 
 def _ping_interval_ms(idle_ms: int) -> int:
-    """A ping interval at which no broker with the same settings closes the connection as idle."""
+    """Return a ping interval short enough that no broker closes the connection as idle."""
     return min(_PING_INTERVAL_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _PING_INTERVAL_MS

@@ -1,4 +1,4 @@
-"""Logs this broker in on another broker's SASL listener, before the brokers' handshake."""
+"""Logs this broker in on another broker's SASL listener, before the handshake of brokers."""
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
@@ -16,9 +16,9 @@ _ALLOWED = "sasl.oauthbearer.allowed.urls"
 
 
 def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
-    """This broker's login at other brokers; None if brokers do not log in.
+    """Return this broker's login at other brokers; None if brokers do not log in.
 
-    Raises OttlaError(INVALID_CONFIG) where the settings give no user and password.
+    Raises OttlaError(INVALID_CONFIG) if the settings have no user and password.
     """
     listener = inter_broker_listener(settings)
     protocols = {address.name: address.protocol for address in listen_addresses(settings)}
@@ -26,7 +26,7 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
         return None
     mechanism = settings.text("sasl.mechanism.inter.broker.protocol")
     if "sasl.mechanism.inter.broker.protocol" not in settings.static:
-        # A single broker connects to none; `log_in` raises the error if others exist.
+        # A single broker needs no login. If other brokers exist, `log_in` raises the error.
         return SaslIdentity(mechanism, "", "")
     name = f"{mechanism.lower()}.{_JAAS}"
     text = settings.of_listener(listener, name) or settings.value(_JAAS)
@@ -42,8 +42,8 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
 
 
 def _bearer_identity(settings: BrokerSettings, listener: str, text: str) -> SaslIdentity:
-    """The identity for OAUTHBEARER, from the settings of Kafka's own client."""
-    # It brings an HTTP client, which most brokers do not need.
+    """Return the identity for OAUTHBEARER, from the settings of Kafka's own client."""
+    # This imports an HTTP client, which most brokers do not need.
     from ottla.network.oauth.options import token_options, token_source  # noqa: PLC0415
 
     def value(name: str) -> Value:

@@ -1,7 +1,7 @@
-"""This broker's connections to the others: opened when needed, proven, dropped at their end.
+"""This broker's connections to other brokers: opened when needed, and proven by a handshake.
 
-One control connection to each broker carries requests in order. A fetcher opens one of its own.
-Failures are raised to the caller; retries are the caller's.
+One control connection to each broker carries requests in order. A fetcher opens a connection of its
+own. Failures are raised to the caller, which may retry.
 """
 
 import asyncio
@@ -26,13 +26,14 @@ from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
 
-# Error codes that mean a request got no answer.
+# Error codes of requests without an answer.
 _NO_ANSWER = (
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
 )
-# Within this time a dead broker has been replaced, or a live one was reached again.
+# How long a broker is doubted after its connection broke. By then other leaders have been elected,
+# or the broker was reached again.
 _DOUBT_S = 1.0
 
 
@@ -50,8 +51,8 @@ class PeerLimits:
 class Peers:
     """The connections to the other brokers.
 
-    `on_lost` is emitted with the broker's id as soon as a proven connection to it ends otherwise
-    than by this broker closing it: a reason to suspect that it has died.
+    `on_lost` is emitted with the broker's id when a proven connection ends that this broker did not
+    close. The other broker may have died.
     """
 
     def __init__(
@@ -67,15 +68,15 @@ class Peers:
         self.on_lost: Signal[[BrokerId]] = Signal()
         self._credentials = credentials
         self._image = image
-        # The name of the listener that brokers use among themselves.
+        # The name of the inter-broker listener.
         self._listener = listener
         self._dialer = dialer
         self._limits = limits
         self._identity = identity
         self._controls: dict[BrokerId, _Control] = {}
-        # Brokers whose connection broke, with the loop time until which they are left out.
+        # Brokers whose connection broke, with the loop time until which they are doubted.
         self._doubted: dict[BrokerId, float] = {}
-        # In the order in which they were opened.
+        # The open connections, in the order in which they were opened.
         self._open: dict[PeerConnection, None] = {}
         self._closed = False
 
@@ -93,9 +94,10 @@ class Peers:
     ) -> Any:
         """Send a request over the control connection and return its response.
 
-        Requests of one broker arrive in the order of the calls. `version` None is the highest we
-        know. Raises OttlaError: the broker is not alive, cannot be reached, refuses this one, or
-        does not answer in time (then it may have done what was asked).
+        Requests to one broker arrive in the order of the calls. If `version` is None, the highest
+        version of this release is used. Raises OttlaError if the broker is not alive, cannot be
+        reached, rejects this broker, or does not answer in time; then it may have carried out the
+        request.
         """
         connection = await self._control(broker_id)
         if timeout_ms is None:
@@ -126,10 +128,10 @@ class Peers:
             return True
 
     async def reaches(self, broker: BrokerImage, within_s: float) -> bool:
-        """Whether a broker's machine accepts a connection, which shows that packets pass both ways.
+        """Whether a broker's machine accepts or refuses a connection.
 
-        The machine does so even if the broker process hangs or is busy: then neither broker is
-        cut off.
+        Either shows that packets pass both ways, so neither broker is cut off, even if the broker
+        process hangs or is busy.
         """
         endpoint = self._endpoint(broker)
         loop = asyncio.get_running_loop()
@@ -149,17 +151,16 @@ class Peers:
             return True
 
     async def reaches_known(self, broker_id: BrokerId, within_s: float) -> bool:
-        """See `reaches`; False for a broker that is not alive in this broker's image."""
+        """Do as `reaches`, but return False for a broker that is not in the image."""
         broker = self._image().brokers.get(broker_id)
         return broker is not None and await self.reaches(broker, within_s)
 
     def answering(self) -> AbstractSet[BrokerId]:
-        """The brokers of the image, except those whose connection broke a moment ago.
+        """Return the brokers of the image, except those whose connection broke a moment ago.
 
-        Such a broker is most likely dead, and the next leader is known in a moment; a broker that
-        is merely silent may well serve clients that reach it. Clients that get no leader in the
-        meantime ask again at once; clients that are sent to the dead broker may not ask again
-        for a second.
+        Such a broker is probably dead, and other leaders will be elected soon. Clients that get no
+        leader meanwhile ask again at once, but clients that are sent to a dead broker may take a
+        second. Brokers that are merely silent are included, because clients may reach them.
         """
         alive = self._image().brokers.keys()
         if not self._doubted:
@@ -169,7 +170,7 @@ class Peers:
         return alive - self._doubted.keys()
 
     def on_image(self) -> None:
-        """The image has changed: close control connections to brokers that left or moved."""
+        """Close control connections to brokers that left the image or changed their address."""
         for broker_id in list(self._controls):
             broker = self._image().brokers.get(broker_id)
             if broker is None or not self._fits(self._controls[broker_id], broker):
@@ -198,7 +199,7 @@ class Peers:
             control.opening = asyncio.get_running_loop().create_task(
                 self._open_control(broker_id, control)
             )
-        # Others wait for the same connection: if one of them gives up, it must stay.
+        # Shielded, because other requests may wait for the same connection.
         return await asyncio.shield(control.ready)
 
     async def _open_control(self, broker_id: BrokerId, control: "_Control") -> None:
@@ -214,7 +215,7 @@ class Peers:
         control.ready.set_result(connection)
 
     def _fits(self, control: "_Control", broker: BrokerImage) -> bool:
-        """Whether a control connection leads to the broker under its known address and epoch."""
+        """Whether a control connection is open, and matches the broker's address and epoch."""
         if broker.endpoints.get(self._listener) != control.endpoint:
             return False
         if control.connection is None:
@@ -316,11 +317,11 @@ class Peers:
 
 
 class _Control:
-    """The control connection to one broker, from the first need for it."""
+    """The control connection to one broker, which may still be opening."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        # The broker's address and epoch, as it proved them.
+        # The broker epoch proven by the handshake.
         self.broker_epoch = 0
         self.connection: PeerConnection | None = None
         self.opening: asyncio.Task[None] | None = None
@@ -341,10 +342,10 @@ class _Control:
 
 
 class _Knock(asyncio.Protocol):
-    """Accepts a connection and closes it."""
+    """Closes a connection as soon as it is open."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Closed in the next turn, not within the call that creates it.
+        # Close it in the next turn, not within the call that creates it.
         asyncio.get_running_loop().call_soon(transport.close)
 
 

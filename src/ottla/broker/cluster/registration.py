@@ -1,4 +1,4 @@
-"""A broker's registration: the cluster id, the broker's own node, the first image."""
+"""Registers brokers in the store, and creates its cluster id, secret and parent nodes."""
 
 import contextlib
 from base64 import urlsafe_b64encode
@@ -36,9 +36,9 @@ _REMOVED = b"removed"
 
 
 async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
-    """Create the missing parent nodes of everything else, in one write for speed.
+    """Create the missing parent nodes of all other nodes, in one write for speed.
 
-    In a new store the nodes `beside` them are made in the same write.
+    In a new store, the nodes in `beside` are created in the same write.
     """
     wanted = {
         "/".join(parts[:length])
@@ -60,25 +60,26 @@ async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
 
 
 def new_cluster_id(random_bytes: Callable[[int], bytes] = random_bytes) -> str:
-    """A new, unique cluster id in Kafka's form."""
+    """Return a new random cluster id in Kafka's format."""
     return urlsafe_b64encode(topic_id_of(random_bytes(16)).bytes).rstrip(b"=").decode()
 
 
 async def known_cluster_id(store: Store) -> str | None:
-    """The cluster id in the store."""
+    """Return the cluster id in the store; None if there is none."""
     node = await store.get(paths.CLUSTER_ID)
     return None if node is None else decode_cluster_id(paths.CLUSTER_ID, node.data)
 
 
 def name_cluster(cluster_id: str) -> Create:
-    """The operation that stores the cluster id."""
+    """Return the operation that stores the cluster id."""
     return Create(paths.CLUSTER_ID, encode_cluster_id(cluster_id))
 
 
 async def agree_on_cluster_id(store: Store, proposed: str) -> str:
     """Return the cluster id in the store; if there is none, store `proposed`.
 
-    `proposed` is that of the data folders, or a new one. The caller checks whether both agree.
+    `proposed` is the cluster id in the data folders, or a new one. The caller checks that the
+    result matches the data folders.
     """
     known = await known_cluster_id(store)
     if known is not None:
@@ -93,7 +94,7 @@ async def agree_on_cluster_id(store: Store, proposed: str) -> str:
 
 
 async def known_brokers(store: Store) -> dict[BrokerId, BrokerImage]:
-    """Brokers that ever registered and were not removed, alive or not, as last registered.
+    """Read the last registrations of all brokers that were not removed, alive or not.
 
     Raises StoreError.
     """
@@ -107,15 +108,15 @@ async def known_brokers(store: Store) -> dict[BrokerId, BrokerImage]:
 
 
 async def known_racks(store: Store) -> dict[BrokerId, str | None]:
-    """The racks of `known_brokers`. Raises StoreError."""
+    """Read the racks of all `known_brokers`. Raises StoreError."""
     return {broker.id: broker.rack for broker in (await known_brokers(store)).values()}
 
 
 async def remove(store: Store, broker_id: BrokerId) -> None:
-    """Forget a broker that is gone for good; if it registers again, it is known again.
+    """Remove a broker that stays away for good; it may register again later.
 
-    Raises OttlaError(BROKER_ID_NOT_REGISTERED) where it is unknown, INVALID_REQUEST where it
-    is alive, StoreError.
+    Raises OttlaError: BROKER_ID_NOT_REGISTERED if it is unknown, INVALID_REQUEST if it is alive.
+    Also raises StoreError.
     """
     path = paths.broker_epoch(broker_id)
     while True:
@@ -148,9 +149,9 @@ async def register(
 ) -> int:
     """Register the broker for as long as its session lasts; return its broker epoch.
 
-    `clean` says that no record was lost since it was alive last (R-11); otherwise a mark is left
-    for the controller in the same write. Raises NodeExists where another live broker has the
-    same id.
+    `clean` is True if no record was lost since the last registration (R-11). Otherwise the same
+    write creates a mark of the unclean stop for the controller. Raises NodeExists if a live broker
+    has the same id.
     """
     while True:
         data = encode_broker(broker, now_ms, boot_id)
@@ -170,12 +171,12 @@ async def register(
 
 
 def check_registration(broker_id: BrokerId, broker_epoch: int) -> Check:
-    """A check for `multi`: the broker has not registered again since this epoch (S12)."""
+    """Return a check for `multi` that the broker has not registered again since (S12)."""
     return Check(paths.broker_epoch(broker_id), broker_epoch - 1)
 
 
 def check_controller(controller_epoch: int) -> Check:
-    """A check for `multi`: no other broker has become controller since this epoch began (S14)."""
+    """Return a check for `multi` that the controller epoch is still this one (S14)."""
     return Check(paths.CONTROLLER_EPOCH, controller_epoch)
 
 
@@ -187,7 +188,7 @@ _SECRET_BYTES = 32
 
 
 def new_secret(random_bytes: RandomBytes) -> Create:
-    """The operation that stores a new secret."""
+    """Return the operation that stores a new secret."""
     secret = random_bytes(_SECRET_BYTES)
     return Create(paths.CLUSTER_SECRET, encode_cluster_secret(secret))
 

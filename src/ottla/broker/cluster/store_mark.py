@@ -1,8 +1,7 @@
-"""The newest state of the store that this broker has seen, noted in its data folder (S15).
+"""A mark in the data folder of the newest state of the store that this broker has seen (S15).
 
-A store restored from an older copy would hand epochs out a second time, and give two leaders
-the same one. A broker that has seen a later state refuses to start, before it
-writes anything.
+A store restored from an older copy would assign epochs a second time, so two leaders could have the
+same epoch. A broker that has seen a newer state refuses to start, before it writes anything.
 """
 
 import logging
@@ -17,7 +16,7 @@ STORE_MARK = "ottla-store.mark"
 
 
 class StoreMark:
-    """The note in the data folder. `run` runs a function that waits for a disk."""
+    """The file with the mark. `run` runs a function that waits for the disk."""
 
     def __init__(
         self,
@@ -33,9 +32,9 @@ class StoreMark:
         self._kept = ""
 
     async def check(self) -> None:
-        """Raise StoreRolledBack if the store lacks changes that were seen.
+        """Raise StoreRolledBack if the store lacks changes that this broker has seen.
 
-        Raises StoreUnavailable, too.
+        Also raises StoreUnavailable.
         """
         try:
             if not self._filesystem.exists(self._path):
@@ -53,7 +52,7 @@ class StoreMark:
             self._kept = mark
 
     async def keep(self) -> None:
-        """Write down the store's present state, if it has advanced."""
+        """Write the store's current state to the file, if it has advanced."""
         try:
             mark = await self._store.history()
             if mark == self._kept:
