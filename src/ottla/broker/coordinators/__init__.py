@@ -1,8 +1,8 @@
-"""The runtime of coordinators: groups, transactions and share states are three of them.
+"""The runtime shared by the coordinators of groups, transactions and share states.
 
-`shards` finds the shard of a key among the partitions that this broker leads; `shard` loads one,
-writes its decisions, and closes it; `replay` reads its log; `replies` answers requests once
-everything appended is committed.
+`shards` finds the shard of a key among the partitions that this broker leads. `shard` loads one
+partition, writes its decisions, and closes it; `replay` reads its log; `replies` answers requests
+when all appended records are committed.
 """
 
 from ottla.broker.coordinators.replies import TOO_LARGE, Ticket, give

@@ -1,8 +1,8 @@
-"""Replays a partition of a coordinator's topic: the last value of each key.
+"""Replays a partition of a coordinator's topic: finds the last value of each key.
 
-Records of a transaction count from its commit marker on, unless a later record of the same key
-counts already; records of open transactions are listed apart. What cannot be read is skipped and
-noted as a loss: one bad record must not cost all others.
+Records of a transaction become valid at its commit marker, unless a record of the same key with a
+higher offset is valid already. Records of open transactions are listed separately. Unreadable
+records are skipped and noted as losses, so that one bad record does not make the others unusable.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from ottla.storage.recovery.readable import Damage, Whole
 
 _log = logging.getLogger(__name__)
 
-# This many are described one by one.
+# The most losses that are described one by one.
 _EXAMPLES_MAX = 5
 
 
 class Losses:
-    """Records and pieces of files that were skipped while a partition was loaded."""
+    """Records and damaged bytes that were skipped while a partition was loaded."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self._topic_partition = topic_partition
-        # Records that cannot be decoded, perhaps of a newer version.
+        # Records that cannot be decoded, perhaps because a newer version wrote them.
         self.records = 0
         # Batches, or damaged bytes in place of batches.
         self.batches = 0
@@ -53,7 +53,7 @@ class Losses:
         self._note(f"offset {offset}: {what}")
 
     def note_damage(self, damage: Damage) -> None:
-        """Note bytes of a file that are not a batch."""
+        """Note damaged bytes of a file."""
         self.batches += 1
         self._note(
             f"offset {damage.offset}, {damage.size} bytes from {damage.position} on of "
@@ -65,7 +65,7 @@ class Losses:
             self._examples.append(example)
 
     def warn(self, what: str) -> None:
-        """Log one warning if anything was lost; `what` was loaded."""
+        """Log a warning if records were lost; `what` names the loaded state, for example groups."""
         if not self:
             return
         count = self.records + self.batches
@@ -89,12 +89,12 @@ _SMALL_BYTES = 1_048_576
 R = TypeVar("R")
 # Decodes a record; None for an unknown kind. Raises OttlaError.
 Decode = Callable[[bytes, bytes | None], R | None]
-# Processes a good batch's records. Raises CorruptBatch if they cannot be read.
+# Processes the records of a batch. Raises CorruptBatch if they cannot be read.
 Take = Callable[[BatchHeader, list[Record]], None]
 
 
 class Written(NamedTuple):
-    """A value and the offset of its record; None for a tombstone."""
+    """The offset and value of a record; the value of a tombstone is None."""
 
     offset: int
     value: bytes | None
@@ -102,9 +102,11 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Replayed:
-    """What a partition holds. `pending` are records of transactions without a marker, in order.
+    """The values in a partition.
 
-    Records whose key is in `doubted` count only if `is_readable` says so.
+    `written` has the last value of each key. `pending` has the records of open transactions by
+    producer id, in order. Records whose key is in `doubted` are skipped unless `is_readable`
+    returns True for them.
     """
 
     written: dict[bytes, Written] = field(default_factory=dict)
@@ -141,7 +143,7 @@ class Replayed:
                         self.written[key] = written
 
     def in_order(self) -> list[tuple[int, bytes, Written]]:
-        """(producer id, key, value) of pending records, in the order of the log."""
+        """Return (producer id, key, value) of pending records, in the order of the log."""
         found = [
             (producer_id, key, written)
             for producer_id, waiting in self.pending.items()
@@ -150,13 +152,16 @@ class Replayed:
         return sorted(found, key=lambda each: each[2].offset)
 
     def is_overtaken(self, key: bytes, written: Written) -> bool:
-        """Whether a later record of the key counts already."""
+        """Whether a record of the key with a higher offset is valid already."""
         found = self.written.get(key)
         return found is not None and found.offset > written.offset
 
 
 class Pending(NamedTuple, Generic[R]):
-    """A record of a transaction whose outcome is open; `is_overtaken`: a later one counts."""
+    """A record of an open transaction.
+
+    `is_overtaken` is True if a record of the same key with a higher offset is valid already.
+    """
 
     producer_id: int
     record: R
@@ -165,11 +170,11 @@ class Pending(NamedTuple, Generic[R]):
 
 @dataclass(slots=True)
 class ReplayedPartition(Generic[R]):
-    """A partition that was replayed; tombstones are left out."""
+    """The decoded records of a replayed partition, without tombstones."""
 
     losses: Losses
     records: list[R] = field(default_factory=list)
-    # In the order of the log.
+    # Records of open transactions, in the order of the log.
     pending: list[Pending[R]] = field(default_factory=list)
     # Keys whose last value is unreadable.
     doubted: set[bytes] = field(default_factory=set)
@@ -188,7 +193,7 @@ class ReplayedPartition(Generic[R]):
                 self.pending.append(Pending(producer_id, record, overtaken))
 
     def _readable(self, key: bytes, written: Written, decode: Decode[R]) -> R | None:
-        """A record; None, and a loss, if its kind is unknown or it cannot be read."""
+        """Decode a record; if it is unreadable or unknown, note a loss and return None."""
         try:
             record = decode(key, written.value)
         except OttlaError as error:
@@ -202,11 +207,10 @@ class ReplayedPartition(Generic[R]):
 
 
 async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> ReplayedPartition[R]:
-    """The last readable value of each key up to the log's end, and what is pending there.
+    """Return the last readable value of each key in the log, and the pending records.
 
-    A long log is thus decoded once per key. Only if the last value of a key cannot be read, the
-    log is read again for the last value that can.
-    Raises as `read_back`.
+    In a long log only the last value of each key is decoded. If one of these is unreadable, the log
+    is read again to find the last readable value. Raises OttlaError if the disk fails.
     """
     found, reading = Replayed(), ReplayedPartition[R](Losses(partition.topic_partition))
     await read_back(partition.log, chunk_bytes, found.take, reading.losses)
@@ -232,10 +236,10 @@ async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> R
 
 
 async def read_back(log: Log, chunk_bytes: int, take: Take, losses: Losses) -> None:
-    """Pass a whole log to `take` in order, `chunk_bytes` at a time; in a thread unless small.
+    """Pass all batches of a log to `take` in order, reading `chunk_bytes` at a time.
 
-    Batches that cannot be read are skipped, and noted in `losses`. Raises OttlaError if the disk
-    fails.
+    A large log is read in a thread. Unreadable batches are skipped and noted in `losses`. Raises
+    OttlaError if the disk fails.
     """
     parts = log.readable(chunk_bytes)
 

@@ -1,4 +1,4 @@
-"""Sends coordinators' answers once their records are committed; splits records into batches."""
+"""Sends coordinators' answers when their records are committed; splits records into batches."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
 
-# The code that clients get for a failure of the log, as in Kafka.
+# The codes that clients get for failed appends, as in Kafka.
 APPEND_FAILURES = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -18,13 +18,13 @@ APPEND_FAILURES = {
 }
 TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
-# The most bytes that a batch and its records need besides keys and values.
+# The most bytes that a batch and each record need in addition to keys and values.
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 32
 
 
 class Ticket(Protocol):
-    """Receives the answer of a command. Exactly one of the two methods is called, once."""
+    """Receives the answer to a command. Exactly one of the two methods is called, once."""
 
     # The type of the answer depends on the command.
     def give(self, message: Any) -> None: ...
@@ -33,7 +33,7 @@ class Ticket(Protocol):
 
 
 class CoordinatorReply(Protocol):
-    """An answer that a core decided; its ticket is a Ticket, a type unknown to cores."""
+    """An answer from a coordinator core, and its ticket, a `Ticket`."""
 
     @property
     def ticket(self) -> Any: ...
@@ -56,7 +56,7 @@ class Uncommitted:
         self._deadline: Deadline | None = None
 
     def wait(self, partition: Partition, end: int) -> None:
-        """Answer once everything below `end` is committed."""
+        """Answer when all records below `end` are committed."""
         self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
         partition.on_high_watermark(end, self._on_committed)
 
@@ -80,7 +80,7 @@ class Uncommitted:
 def give_when_committed(
     replies: Sequence[CoordinatorReply], partition: Partition, purgatory: Purgatory, timeout_ms: int
 ) -> None:
-    """Give the replies once everything now in the partition is committed."""
+    """Give the replies when all records now in the partition are committed."""
     end = partition.log_end_offset
     if partition.high_watermark >= end:
         give(replies)

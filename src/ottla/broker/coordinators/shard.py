@@ -1,7 +1,7 @@
 """The shell of one partition of a coordinator's topic: loads it, writes to it, closes it.
 
-decide -> append -> apply -> answer once the high watermark has passed everything appended. So no
-client, readers included, sees a state that a crash could take back.
+The steps of a command are: decide, append, apply, and answer when the high watermark has passed all
+appended records. So no client, even of a read-only request, sees a state that a crash could undo.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Decided(Protocol[R_co]):
-    """A core's decision: records to append and apply; answers once they are committed."""
+    """A core's decision: records to append and apply, and replies to give after their commit."""
 
     @property
     def records(self) -> Sequence[R_co]: ...
@@ -43,16 +43,16 @@ class Decided(Protocol[R_co]):
 
 
 class Shard(ABC, Generic[C, R]):
-    """The keys of one partition. `C` is the coordinator without I/O, `R` the type of its records.
+    """The keys of one partition. `C` is the coordinator core, `R` the type of its records.
 
-    `commit_timeout_ms` is how long answers wait for their records to be committed, `load_bytes` how
-    much of the log is read at once.
-    Invariant: while `coordinator` is not None it holds exactly what the log says up to its end.
+    `commit_timeout_ms` limits the wait of answers for the commit of their records. `load_bytes` is
+    the size of a read when the log is loaded. Invariant: unless `coordinator` is None, its state
+    equals the log up to the log end offset.
     """
 
-    # The name of its keys in log messages: "groups".
+    # The name of the keys in log messages, for example "groups".
     what: ClassVar[str]
-    # Whether `check_size` may refuse a record.
+    # Whether `check_size` may reject a record.
     checks_sizes: ClassVar[bool] = False
 
     def __init__(
@@ -69,7 +69,7 @@ class Shard(ABC, Generic[C, R]):
         self.purgatory = purgatory
         self.load_bytes = load_bytes
         self._commit_timeout_ms = commit_timeout_ms
-        # The leader epoch it is loaded for; in another one it is loaded again.
+        # The leader epoch in which it was loaded. In another epoch it is loaded again.
         self.leader_epoch = partition.leader_epoch
         # None while it is loading.
         self.coordinator: C | None = None
@@ -81,7 +81,7 @@ class Shard(ABC, Generic[C, R]):
 
     @abstractmethod
     def empty(self) -> C:
-        """A coordinator without any state."""
+        """Create a coordinator without any state."""
 
     @abstractmethod
     async def replayed(self) -> C:
@@ -92,7 +92,7 @@ class Shard(ABC, Generic[C, R]):
 
     @abstractmethod
     def encode(self, record: R) -> tuple[bytes, bytes | None]:
-        """The key and the value; a tombstone's value is None."""
+        """Return the key and value of a record; a tombstone's value is None."""
 
     @abstractmethod
     def apply(self, coordinator: C, record: R, offset: int, producer: OnBehalf | None) -> None:
@@ -102,22 +102,22 @@ class Shard(ABC, Generic[C, R]):
         """Raise OttlaError if a record larger than `max_bytes` must not be written."""
 
     def failure(self, code: ErrorCode, _records: Sequence[R]) -> ErrorCode:
-        """The error code for clients whose records could not be appended."""
+        """Return the error code for clients whose records could not be appended."""
         if code in TOO_LARGE:
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return APPEND_FAILURES.get(code, code)
 
     def is_ahead(self, _records: Sequence[R]) -> bool:
-        """Whether memory has changed already, before these records are applied."""
+        """Whether the coordinator's memory changed before these records are applied."""
         return False
 
     @abstractmethod
     def begin(self, coordinator: C) -> None:
-        """Begin serving with `coordinator`."""
+        """Start serving with `coordinator`."""
 
     @abstractmethod
     def release(self, coordinator: C | None, code: ErrorCode) -> None:
-        """Stop serving with `coordinator`: answer waiting requests with `code`."""
+        """Stop serving with `coordinator`, and answer waiting requests with `code`."""
 
     def report(self, losses: Losses) -> None:
         """Log and keep the losses found while the partition was replayed."""
@@ -126,7 +126,7 @@ class Shard(ABC, Generic[C, R]):
 
     @property
     def name(self) -> str:
-        """The partition's name for messages."""
+        """The partition's name for log messages."""
         return str(self.partition.topic_partition)
 
     async def load(self) -> None:
@@ -138,20 +138,20 @@ class Shard(ABC, Generic[C, R]):
             self.begin(coordinator)
 
     async def load_or_log(self) -> None:
-        """As `load`, but log an error if that fails; the keys stay unavailable."""
+        """Do as `load`, but log errors; the keys then stay unavailable."""
         try:
             await self.load()
         except OttlaError as error:
             _log.error("cannot load the %s of %s: %s", self.what, self.name, error)
 
     def load_nothing(self) -> None:
-        """Begin with an empty log, at once."""
+        """Start serving at once, because the log is empty."""
         assert self.partition.log_end_offset == self.partition.log_start_offset
         self.coordinator = self.empty()
         self.begin(self.coordinator)
 
     def loaded(self) -> C:
-        """The coordinator. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS) while it is loaded."""
+        """Return the coordinator. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS) if loading."""
         if self.coordinator is None:
             raise OttlaError(
                 ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -161,9 +161,10 @@ class Shard(ABC, Generic[C, R]):
 
     # Hot: once per command.
     def write(self, decided: Decided[R], producer: OnBehalf | None = None) -> bool:
-        """Append and apply the records; return False if that failed, and answer with errors.
+        """Append and apply the records of a decision.
 
-        With `producer` the records are a part of its transaction.
+        If that fails, answer with errors and return False. With `producer` the records belong to
+        its transaction.
         """
         coordinator = self.coordinator
         assert coordinator is not None
@@ -180,7 +181,7 @@ class Shard(ABC, Generic[C, R]):
                 offsets.extend(range(first, last + 1))
         except OttlaError as error:
             if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
-                # This is logged already, a full disk at intervals.
+                # Storage errors are logged elsewhere.
                 _log.error("cannot write to %s: %s", self.name, error)
             code = self.failure(error.code, records)
             if isinstance(error, DiskFull):
@@ -188,7 +189,7 @@ class Shard(ABC, Generic[C, R]):
                 code = ErrorCode.COORDINATOR_NOT_AVAILABLE
             fail(decided.replies, code)
             if offsets or self.is_ahead(records):
-                # Neither appended records nor changed memory can be undone separately.
+                # Appended records and changed memory cannot be undone, so load the log again.
                 self.reload(code if isinstance(error, DiskFull) else ErrorCode.NOT_COORDINATOR)
             return False
         for record, offset in zip(records, offsets, strict=True):
@@ -196,14 +197,14 @@ class Shard(ABC, Generic[C, R]):
         return True
 
     def answer(self, decided: Decided[R]) -> None:
-        """Give the answers once everything now in the partition is committed."""
+        """Give the replies when all records now in the partition are committed."""
         if decided.replies:
             give_when_committed(
                 decided.replies, self.partition, self.purgatory, self._commit_timeout_ms
             )
 
     def reload(self, code: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
-        """Rebuild the coordinator, because memory and log differ.
+        """Load the coordinator again, because memory and log differ.
 
         Waiting requests are answered with `code`.
         """
@@ -211,7 +212,7 @@ class Shard(ABC, Generic[C, R]):
         self._reloading = asyncio.get_running_loop().create_task(self.load_or_log())
 
     def close(self, code: ErrorCode) -> None:
-        """Stop coordinating: answer waiting requests with `code`."""
+        """Stop coordinating, and answer waiting requests with `code`."""
         self.closed = True
         self._unload(code)
 

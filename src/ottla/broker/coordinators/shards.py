@@ -24,20 +24,17 @@ S = TypeVar("S", bound=Shard[Any, Any])
 
 @dataclass(frozen=True, slots=True)
 class ShardsStatus:
-    """Partitions of a coordinator's topic that this broker leads.
-
-    `loading` of them are not read yet.
-    """
+    """Counts of the led partitions of a coordinator's topic, and of those still loading."""
 
     led: int
     loading: int
 
 
 class Coordinators(ABC, Generic[S]):
-    """The coordinators in the partitions of one topic: a shard for each that this broker leads.
+    """The shards of one topic, one for each partition that this broker leads.
 
-    The first FindCoordinator request creates the topic.
-    Invariant: a shard in use belongs to the partition that is served under its number.
+    The first FindCoordinator request creates the topic. Invariant: a shard in use belongs to the
+    current partition with its index.
     """
 
     def __init__(
@@ -58,10 +55,10 @@ class Coordinators(ABC, Generic[S]):
 
     @abstractmethod
     def new_shard(self, partition: Partition) -> S:
-        """A shard for a partition, not loaded yet."""
+        """Create a shard for a partition, not loaded yet."""
 
     def start_timers(self) -> None:
-        """Start periodic work, before the first shard is made."""
+        """Start periodic work, before the first shard is created."""
 
     def every(self, interval_ms: int, upkeep: Callable[[S], None]) -> None:
         """Call `upkeep` with each shard at intervals, until the broker stops."""
@@ -76,11 +73,11 @@ class Coordinators(ABC, Generic[S]):
         purgatory.schedule(interval_ms, run)
 
     def shards(self) -> Iterator[S]:
-        """Every shard, loading ones included."""
+        """Return all shards, including loading ones."""
         return iter(list(self._shards.values()))
 
     def shards_status(self) -> ShardsStatus:
-        """The number of shards, and how many are loading."""
+        """Return the number of shards, and of loading shards."""
         return ShardsStatus(
             len(self._shards), sum(shard.coordinator is None for shard in self._shards.values())
         )
@@ -91,7 +88,7 @@ class Coordinators(ABC, Generic[S]):
             self.on_role(partition)
 
     def on_role(self, partition: Partition) -> None:
-        """Load or release the keys of a partition whose leader has changed."""
+        """Open or close the shard of a partition whose role or leader epoch has changed."""
         if partition.topic != self._topic or self._closed:
             return
         shard = self._shards.get(partition.index)
@@ -108,7 +105,7 @@ class Coordinators(ABC, Generic[S]):
     def give_up(self) -> None:
         """Close all shards, because the topic is deleted.
 
-        Answer waiting requests with NOT_COORDINATOR.
+        Waiting requests are answered with NOT_COORDINATOR.
         """
         for task in list(self._loads):
             task.cancel()
@@ -122,12 +119,12 @@ class Coordinators(ABC, Generic[S]):
         self.give_up()
 
     def partition_index(self, key: str) -> int | None:
-        """The partition that holds the key; None while there is no topic."""
+        """Return the index of the partition that has the key; None if the topic does not exist."""
         topic = self._view.image.topic(self._topic)
         return None if topic is None else partition_of(key, len(topic.partitions))
 
     def coordinator_of(self, key: str) -> BrokerId | None:
-        """The live broker that coordinates the key; None while there is none."""
+        """Return the live broker that coordinates the key; None if there is none."""
         index = self.partition_index(key)
         if index is None:
             return None
@@ -136,23 +133,23 @@ class Coordinators(ABC, Generic[S]):
         return None if state is None or state.leader not in image.brokers else state.leader
 
     def find(self, key: str, named: str) -> S:
-        """The shard of a key, loaded or not; error messages call the key `named`.
+        """Return the shard of a key, which may still be loading.
 
-        Raises OttlaError (NOT_COORDINATOR).
+        `named` is the kind of key for error messages. Raises OttlaError (NOT_COORDINATOR).
         """
         index = self.partition_index(key)
         try:
             if index is not None:
                 return self.at(index)
         except OttlaError:
-            pass  # It is not led here.
+            pass  # This broker does not lead the partition.
         raise OttlaError(
             ErrorCode.NOT_COORDINATOR,
             f"this broker does not coordinate {named} {key!r}; find its coordinator again",
         )
 
     def at(self, index: int) -> S:
-        """The shard of a partition. Raises OttlaError if this broker does not lead it."""
+        """Return the shard of a partition. Raises OttlaError if this broker does not lead it."""
         partition = self._partitions.get(self._topic, index)
         partition.check_led()
         return self._of(partition)
@@ -171,7 +168,7 @@ class Coordinators(ABC, Generic[S]):
         if end == partition.log_start_offset:
             shard.load_nothing()
         else:
-            # Load only committed records: another leader might not have the others.
+            # Load after all records are committed: another leader may lack uncommitted ones.
             partition.on_high_watermark(end, partial(self._load, shard))
         return shard
 
@@ -180,8 +177,8 @@ class Coordinators(ABC, Generic[S]):
         if self._shards.get(index) is not shard:
             return
         if code is not ErrorCode.NONE:
-            # Leadership is in doubt, or too few replicas are in sync: retry, in case this broker
-            # still leads.
+            # Leadership is uncertain, or too few replicas are in sync. Retry if this broker still
+            # leads.
             del self._shards[index]
             self._runtime.purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
             return

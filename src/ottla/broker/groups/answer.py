@@ -1,4 +1,4 @@
-"""The ways in which a waiting request is answered: alone or as one part of many."""
+"""Receivers of a command's answer: a response, a part of a response, or a coroutine."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from ottla.broker.requests.request import RequestContext
 
 
 class GroupAnswer(Protocol):
-    """Receives the answer of a command. Exactly one of `give` and `fail` is called, once."""
+    """Receives the answer to a command. Exactly one of `give` and `fail` is called, once."""
 
     request: RequestContext
 
@@ -58,7 +58,7 @@ class AwaitedAnswer:
 
 
 class PartedResponse:
-    """A response of `size` parts, built and sent when all parts are there."""
+    """A response of `size` parts, built and sent when all parts are set."""
 
     def __init__(
         self, request: RequestContext, size: int, build: Callable[[list[Any]], Any]
@@ -71,7 +71,7 @@ class PartedResponse:
             request.reply(build([]))
 
     def part(self, index: int, failed: Callable[[ErrorCode], Any]) -> "PartAnswer":
-        """A ticket for part `index`; `failed` turns an error into the part."""
+        """Return a ticket for part `index`; `failed` converts an error code to the part."""
         return PartAnswer(self, index, failed)
 
     def put(self, index: int, part: Any) -> None:

@@ -1,4 +1,4 @@
-"""All groups that this broker coordinates, in the partitions of `__consumer_offsets` it leads."""
+"""The group coordinator: the partitions of `__consumer_offsets` that this broker leads."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,14 +36,14 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class GroupsStatus:
-    """The number of groups of each kind that this broker coordinates; `shards` hold them."""
+    """The number of groups that this broker coordinates, and of their shards."""
 
     groups: int
     shards: ShardsStatus
 
 
 class Groups(Coordinators[GroupShard], BrokerPart):
-    """Runs each command on the shard that holds its group."""
+    """Runs commands in the shard of their group."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         self.flights = Flights()
 
     def begin(self) -> None:
-        """Load the groups from disk, and expire offsets at intervals.
+        """Start loading the groups from disk, and expire offsets at intervals.
 
-        Returns at once; commands on groups that are still loading are refused.
+        Returns at once; commands on groups that are still loading fail.
         """
         self.take_up()
         self.every(self._check_interval_ms, methodcaller("upkeep", _expire_offsets))
@@ -99,16 +99,16 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         command: Command,
         producer: OnBehalf | None = None,
     ) -> None:
-        """Run a command on a group; with `producer` as a part of its transaction.
+        """Run a command on a group; with `producer` its records belong to the transaction.
 
-        Raises OttlaError (NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS) before anything happens.
+        Raises OttlaError (NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS) before it runs anything.
         """
         self.find(group_id, "group").run(answer, command, producer)
 
     def admit(self, request: RequestContext, group_id: str) -> None:
-        """Refuse a request that would create a group if there are too many.
+        """Raise OttlaError if a request would create a group and there are too many groups.
 
-        Raises OttlaError: GROUP_MAX_SIZE_REACHED, INVALID_GROUP_ID, and what `run` raises.
+        The codes are GROUP_MAX_SIZE_REACHED and INVALID_GROUP_ID, or the codes of `run`.
         """
         if self.find(group_id, "group").loaded().registry.knows(group_id):
             return
@@ -138,14 +138,14 @@ class Groups(Coordinators[GroupShard], BrokerPart):
             return False
 
     def try_run(self, group_id: str, answer: GroupAnswer, command: Command) -> None:
-        """As `run`, but an error is given as the answer."""
+        """Do as `run`, but give errors as the answer."""
         try:
             self.run(group_id, answer, command)
         except OttlaError as error:
             answer.fail(error.code)
 
     async def run_and_wait(self, request: RequestContext, group_id: str, command: Command) -> Any:
-        """As `run`, for a coroutine; return the answer. Raises OttlaError."""
+        """Do as `run`, wait for the answer and return it. Raises OttlaError."""
         answer = AwaitedAnswer(request)
         self.run(group_id, answer, command)
         return await answer.future
@@ -158,9 +158,9 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         failed: Callable[[str, ErrorCode], Any],
         response: Callable[[list[Any]], Any],
     ) -> None:
-        """Run a command on each group, and reply with one `response` of all their answers.
+        """Run a command on each group, and reply with one response built from all answers.
 
-        `failed` turns the error of a group into its part of the response.
+        `failed` converts the error of a group to its part of the response.
         """
         parted = PartedResponse(request, len(group_ids), response)
         for index, group_id in enumerate(group_ids):
@@ -168,18 +168,18 @@ class Groups(Coordinators[GroupShard], BrokerPart):
             self.try_run(group_id, answer, command(group_id))
 
     def partition(self, group_id: str) -> Partition:
-        """The partition that holds the group. Raises OttlaError (NOT_COORDINATOR)."""
+        """Return the partition that has the group. Raises OttlaError (NOT_COORDINATOR)."""
         return self.find(group_id, "group").partition
 
     def describe_share_group(self, group_id: str) -> DescribedShareGroup:
-        """ShareGroupDescribe for one group of this broker. Raises OttlaError."""
+        """Describe a share group that this broker coordinates. Raises OttlaError."""
         coordinator = self.find(group_id, "group").loaded()
         return coordinator.describe_share_group(group_id, self._topics())
 
     def end_transaction(self, index: int, outcome: TransactionOutcome) -> int:
         """Append a transaction's marker to a partition of `__consumer_offsets`.
 
-        Returns the offset below which all must be committed. Raises OttlaError.
+        Returns the end offset that must be committed. Raises OttlaError.
         """
         return self.at(index).end_transaction(outcome)
 
@@ -197,7 +197,7 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         )
 
     def _topics(self) -> TopicsView:
-        """The present topics; the same object as long as the image's topics are the same."""
+        """Return the current topics; the same object while the image's topics are unchanged."""
         image = self._view.image
         if self._seen is None or self._seen.token is not image.topics:
             self._seen = ImageTopics(image)

@@ -78,9 +78,9 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         return coordinator
 
     def _open_here(self) -> set[int]:
-        """The producers whose transaction has no marker in this partition yet.
+        """Return the producers with an open transaction in this partition.
 
-        The marker of any other may be lost, which would leave its offsets pending forever.
+        If the marker of another transaction was lost, its offsets would stay pending forever.
         """
         return set(self.partition.log.producers.open_transactions.values())
 
@@ -100,16 +100,16 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
             coordinator.registry.apply_pending(producer.producer_id, record)
 
     def failure(self, code: ErrorCode, records: Sequence[CoordinatorRecord]) -> ErrorCode:
-        """The error for a record that is too large.
+        """Return the error code for records that could not be appended.
 
-        An offset commit's size is the client's doing, a group's is not.
+        Too large offset commits are the client's fault, but too large groups are not.
         """
         if code in TOO_LARGE and not self.is_ahead(records):
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         return super().failure(code, records)
 
     def is_ahead(self, records: Sequence[CoordinatorRecord]) -> bool:
-        """Whether changes show in memory before they are committed, as memberships do."""
+        """Whether the records are not offsets: group changes are in memory before the append."""
         return any(not isinstance(record, OffsetRecord) for record in records)
 
     def begin(self, coordinator: GroupCoordinator) -> None:
@@ -129,14 +129,14 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
                 self._flights.give_up(group.group_id, at)
 
     def run(self, answer: GroupAnswer, command: Command, producer: OnBehalf | None = None) -> None:
-        """Run a command and answer it; with `producer` as a part of its transaction."""
+        """Run a command and answer it; with `producer` its records belong to the transaction."""
         coordinator = self.loaded()
         request = answer.request
         call = Call(
             answer,
             request.version,
             client_id=request.client_id or "",
-            # As Java prints an address without a name.
+            # Java prints an address without a host name like this.
             client_host=f"/{request.client_host}",
             nonce=str(self._new_uuid()),
         )
@@ -145,7 +145,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
     def end_transaction(self, outcome: TransactionOutcome) -> int:
         """Append a transaction's marker, and commit or drop the transaction's pending offsets.
 
-        Returns the offset below which all must be committed. Raises OttlaError.
+        Returns the end offset that must be committed. Raises OttlaError.
         """
         coordinator = self.loaded()
         end = self.partition.end_transaction(
@@ -158,7 +158,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         return end
 
     def upkeep(self, upkeep: Upkeep) -> None:
-        """Do the work that no request causes: expiry, and offsets of deleted topics."""
+        """Run work without a request: expire offsets, or drop offsets of deleted topics."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self._now()))
 
@@ -167,7 +167,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
 
     # Hot: once per command.
     def _carry_out(self, decision: GroupDecision, producer: OnBehalf | None = None) -> None:
-        """Append the decision's records, apply it and answer."""
+        """Append the decision's records, apply them and answer."""
         if decision.records and not self.write(decision, producer):
             return
         if decision.notes:

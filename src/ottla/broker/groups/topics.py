@@ -1,4 +1,4 @@
-"""The topics that groups of the consumer protocol read: those that a client may see."""
+"""The topics that members of consumer groups may see and subscribe to."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,25 +23,25 @@ class ImageTopics:
         self.token: object = image.topics
 
     def find(self, name: str) -> TopicShape | None:
-        """The topic of that name, if it exists."""
+        """Return a topic; None if it does not exist."""
         topic = self._image.topic(name)
         return None if topic is None else TopicShape(name, topic.id, len(topic.partitions))
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """The topic's name; None once it is deleted."""
+        """Return a topic's name; None if it was deleted."""
         topic = self._image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 
     def names(self) -> Iterable[str]:
-        """The names of all topics."""
+        """Return the names of all topics."""
         return self._image.topics
 
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """A principal's permission under one version of the rules.
+    """Checks a principal's DESCRIBE permission under one version of the ACLs.
 
-    It differs between versions, so that patterns are matched again after a change.
+    Objects of different versions are unequal, so that patterns are matched again after a change.
     """
 
     authorizer: Authorizer
@@ -50,14 +50,14 @@ class _Described:
     host: str
 
     def __call__(self, topic: str) -> bool:
-        """Whether the principal may DESCRIBE the topic now; a denial is not logged."""
+        """Whether the principal may DESCRIBE the topic; a denial is not logged."""
         return self.authorizer.allows(
             self.principal, self.host, AclOperation.DESCRIBE, AclResource.TOPIC, topic
         )
 
 
 def sight_of(request: RequestContext) -> Sight:
-    """The topics that the client may see: all of them if the broker has no authorizer."""
+    """Return a check of the topics that the client may see: all topics without an authorizer."""
     access = request.access
     if access is None:
         return sees_all

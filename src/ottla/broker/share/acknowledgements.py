@@ -1,4 +1,4 @@
-"""The acknowledgements in one ShareFetch or ShareAcknowledge, and the parts of the responses."""
+"""Applies the acknowledgements in a ShareFetch or ShareAcknowledge, and builds the responses."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Topic(Protocol):
 
 
 def acknowledgements(topics: Iterable[Topic]) -> dict[SessionSlot, list[Acknowledged]]:
-    """The acknowledgements in a request, by partition; partitions without any are left out."""
+    """Return the acknowledgements in a request by partition, without empty ones."""
     return {
         SessionSlot(topic.topic_id, part.partition_index): [
             Acknowledged(each.first_offset, each.last_offset, each.acknowledge_types)
@@ -72,7 +72,7 @@ def acknowledge_all(
     batches: Mapping[SessionSlot, list[Acknowledged]],
     on_done: Callable[[Results], None],
 ) -> None:
-    """Apply acknowledgements; `on_done` is called as each partition's part is written or fails."""
+    """Apply acknowledgements; `on_done` is called once all are written or have failed."""
     results: Results = {}
     # One more than the partitions, so that `on_done` is not called before the loop ends.
     left = len(batches) + 1
@@ -110,7 +110,7 @@ class SlotResult:
 def fetch_topics(
     results: Mapping[SessionSlot, SlotResult],
 ) -> list[share_records.ShareFetchableTopicResponse]:
-    """The parts of a ShareFetch response."""
+    """Build the topics of a ShareFetch response."""
     topics: dict[UUID, list[share_records.PartitionData]] = {}
     for slot, result in results.items():
         topics.setdefault(slot.topic_id, []).append(
@@ -139,7 +139,7 @@ def fetch_topics(
 def acknowledge_topics(
     results: Iterable[tuple[SessionSlot, ErrorCode, str | None]],
 ) -> list[share_records.ShareAcknowledgeTopicResponse]:
-    """The parts of a ShareAcknowledge response."""
+    """Build the topics of a ShareAcknowledge response."""
     topics: dict[UUID, list[share_records.AcknowledgePartitionData]] = {}
     for slot, code, message in results:
         topics.setdefault(slot.topic_id, []).append(

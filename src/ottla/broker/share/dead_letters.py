@@ -1,8 +1,8 @@
-"""The dead letters of one share partition: written one batch after another, then archived.
+"""Writes the dead letters of a share partition, then archives their source records.
 
-Records that wait for a dead letter are in flight: `share.partition.max.record.locks` bounds them. A
-dead letter is written after the record's state ARCHIVING, and before its state ARCHIVED: if the
-leader changes in between, the new leader writes it again (`adr/0012-dead-letters.md`).
+Records that wait for a dead letter are in flight, so `share.partition.max.record.locks` limits
+them. A dead letter is written between the record's states ARCHIVING and ARCHIVED. If the leader
+changes in between, the new leader writes it again (`adr/0012-dead-letters.md`).
 """
 
 import asyncio
@@ -80,9 +80,10 @@ class DeadLetterSender:
         self._links.close()
 
     async def target(self, name: str, source: TopicPartition) -> DeadLetterTarget:
-        """The dead-letter partition for a source partition; creates the topic if settings allow it.
+        """Return the dead-letter partition for a source partition.
 
-        Raises OttlaError; INVALID_CONFIG if a retry fails until a setting is changed.
+        Creates the topic if settings allow it. Raises OttlaError, with INVALID_CONFIG if retries
+        are useless until a setting is changed.
         """
         settings = self._settings
         dead_letters.check_name(name, settings.text(dead_letters.NAME_PREFIX))
@@ -96,7 +97,7 @@ class DeadLetterSender:
         return DeadLetterTarget(topic, number, max_bytes)
 
     async def send(self, target: DeadLetterTarget, batch: bytearray) -> None:
-        """Append a batch with acks=all; returns when it is committed. Raises OttlaError."""
+        """Append a batch with acks=all; return when it is committed. Raises OttlaError."""
         leader = target.topic.partitions[target.number].leader
         if leader == self._view.broker_id:
             try:
@@ -128,9 +129,9 @@ class DeadLetterSender:
             raise OttlaError(code, part_answer.error_message or f"broker {leader}: {code.name}")
 
     def report(self, group_id: str, count: int, what: str, trouble: str) -> None:
-        """Log `what` happened to `count` records, and why.
+        """Log `what` happened to `count` records, and the reason `trouble`.
 
-        The same error of a group is logged once a minute, with the count since.
+        The same error of a group is logged once a minute, with the number of records since then.
         """
         now_ms = self._clock.monotonic_ms()
         unlogged = self._errors.admit((group_id, trouble), now_ms, count)
@@ -175,14 +176,14 @@ class DeadLetterSender:
             raise OttlaError(code, f"{partition.topic_partition}: {code.name}")
 
 
-# How long a batch is retried after errors that may pass.
+# How long a batch is retried after retriable errors.
 _PATIENCE_MS = 120_000
-# How long it is retried after a wrong setting: this broker may learn of a change a little later.
+# How long it is retried after other errors, since this broker may learn of a changed setting late.
 _GRACE_MS = 2_000
 _LOST = "get no dead letter"
 _BARE = "get dead letters without key and value"
 _BACKOFF_S = (0.05, 0.1, 0.2, 0.5, 1.0)
-# Retried like Kafka's retriable codes: another broker, or a later attempt, may succeed.
+# Codes to retry in addition to Kafka's retriable codes.
 _PASSING = frozenset(
     {
         ErrorCode.BROKER_NOT_AVAILABLE,
@@ -219,7 +220,7 @@ class DeadLetterWriter:
         self._waiting: deque[tuple[Dead, int]] = deque()
         self._closed = False
         self._running = False
-        # The message of the last error that made a batch be given up; no grace period if it recurs.
+        # The error message of the last batch given up. The same error has no grace period again.
         self._refused = ""
 
     @property
@@ -228,7 +229,7 @@ class DeadLetterWriter:
         return not self._waiting
 
     def add(self, dead: Iterable[Dead]) -> None:
-        """Write dead letters for these records, after those that wait already."""
+        """Queue dead letters for these records."""
         now_ms = self._runtime.clock.monotonic_ms()
         self._waiting.extend((each, now_ms) for each in dead)
         if self._waiting and not self._running and not self._closed:
@@ -236,7 +237,7 @@ class DeadLetterWriter:
             self._runtime.spawn(self._write_all())
 
     def close(self) -> None:
-        """Stop writing: the share partition is closed; the next leader writes what is missing."""
+        """Stop writing, because the share partition is closed; the next leader writes the rest."""
         self._closed = True
         self._waiting.clear()
 
@@ -258,7 +259,7 @@ class DeadLetterWriter:
             self._running = False
 
     async def _settle(self, dead: Dead, since_ms: int) -> int | None:
-        """Try the first batch; return the last offset written or given up, None to retry."""
+        """Try to write `dead`; return the last offset written or given up, None to retry."""
         try:
             last = await self._write_some(dead)
         except OttlaError as error:
@@ -308,7 +309,7 @@ class DeadLetterWriter:
         return letters.last
 
     def _found(self, dead: Dead, enough_bytes: int) -> tuple[dict[int, Record], int]:
-        """Source records from the log, enough to fill a batch, and the last offset read."""
+        """Read source records to fill a batch; return them by offset, and the last offset read."""
         partition = self._partition
         first = max(dead.first, partition.log_start_offset)
         found: dict[int, Record] = {}

@@ -89,7 +89,7 @@ class DelayedShareFetch(Woken):
             self._deadline = self._runtime.purgatory.schedule(body.max_wait_ms, self._on_deadline)
 
     def _is_enough(self) -> bool:
-        """Whether `min_bytes` are available; nothing is acquired before that."""
+        """Whether `min_bytes` of records are available; none are acquired before that."""
         wanted = min(self._body.min_bytes, self._body.max_bytes)
         if wanted <= 1:
             return True
@@ -105,7 +105,7 @@ class DelayedShareFetch(Woken):
         return False
 
     def _collect(self) -> bool:
-        """Acquire what is available; True if there are records or errors to answer with."""
+        """Acquire available records; return whether there are records or errors to answer with."""
         body, session = self._body, self._session
         bytes_left, records_left = body.max_bytes, body.max_records
         served_slots: list[SessionSlot] = []

@@ -1,4 +1,4 @@
-"""The settings of share groups: a group's own value overrides the broker's."""
+"""The settings of share groups. A group's own value overrides the broker's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ from ottla.share.deliveries import DeliveryLimits
 class ShareGroupConfig:
     """The group settings that the leader of a partition uses.
 
-    `committed`: share.isolation.level is read_committed. `letters`: the dead-letter topic, "" if
-    none is set. `copies`: dead letters get the key, value and headers of the source record.
+    `committed` is True if share.isolation.level is read_committed. `letters` is the dead-letter
+    topic, or "" if none is set. `copies` is True if dead letters get the key, value and headers of
+    the source record.
     """
 
     limits: DeliveryLimits
@@ -28,14 +29,14 @@ class ShareGroupConfig:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupSettings:
-    """Looks up the settings of share groups as they are now."""
+    """Looks up the current settings of share groups."""
 
     view: ClusterView
     settings: BrokerSettings
 
     # Hot: once per partition of a share fetch.
     def config(self, group_id: str) -> ShareGroupConfig:
-        """The settings for the leaders of partitions."""
+        """Return the settings for the leaders of partitions."""
         own = self._own(group_id)
         letters = own.get(dead_letters.TOPIC_NAME, "").strip()
         return ShareGroupConfig(
@@ -53,7 +54,7 @@ class ShareGroupSettings:
         )
 
     def pace(self, group_id: str) -> Pace:
-        """The members' heartbeat interval and session timeout."""
+        """Return the members' session timeout and heartbeat interval."""
         own = self._own(group_id)
         return Pace(
             self._value(own, "group.share.session.timeout.ms"),
@@ -64,6 +65,6 @@ class ShareGroupSettings:
         return self.view.image.group_configs.get(group_id, {})
 
     def _value(self, own: Mapping[str, str], name: str) -> int:
-        """A setting by the broker's name; the group's name for it has no leading `group.`."""
+        """Return a setting by its broker name. Its group name lacks the prefix `group.`."""
         text = own.get(name.removeprefix("group."))
         return self.settings.integer(name) if text is None else int(text)

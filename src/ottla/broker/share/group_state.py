@@ -1,4 +1,4 @@
-"""Initializes and deletes the share state of a group's partitions, and records it in the group."""
+"""Initializes and deletes the share state of a group's partitions, and updates the group."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ _PATIENCE_MS = 5_000
 class GroupShareStates:
     """Initializes and deletes the state of many partitions of one group.
 
-    The group records which of its partitions have initialized state; only these are assigned.
+    The group records which partitions have initialized state; only these are assigned to members.
     """
 
     def __init__(self, groups: Groups, persister: Persister) -> None:
@@ -33,7 +33,7 @@ class GroupShareStates:
         begins: dict[ShareKey, Begin],
         topics: Iterable[TopicState],
     ) -> dict[ShareKey, KeyAnswer]:
-        """Initialize the state of partitions, and record in the group which succeeded."""
+        """Initialize the state of partitions, and record the successful ones in the group."""
         answers = await self._persister.ask(INITIALIZE, begins, patience_ms=_PATIENCE_MS)
         begun = []
         for topic in topics:
@@ -53,7 +53,7 @@ class GroupShareStates:
     async def delete(
         self, request: RequestContext, group_id: str, topics: Iterable[TopicState]
     ) -> dict[ShareKey, KeyAnswer]:
-        """Delete the state of topics, and record in the group which succeeded."""
+        """Delete the state of topics, and record the successful ones in the group."""
         topics = list(topics)
         answers = await self._persister.ask(
             DELETE, dict.fromkeys(keys_of(group_id, topics)), patience_ms=_PATIENCE_MS
@@ -75,7 +75,7 @@ class GroupShareStates:
 def require(allowed: Allowed, group_id: str, otherwise: str) -> None:
     """Raise OttlaError if a group must not be changed.
 
-    `otherwise` is the message for all errors but NON_EMPTY_GROUP.
+    `otherwise` is the message for all errors except NON_EMPTY_GROUP.
     """
     if allowed.code is ErrorCode.NON_EMPTY_GROUP:
         raise OttlaError(
@@ -86,7 +86,7 @@ def require(allowed: Allowed, group_id: str, otherwise: str) -> None:
 
 
 def keys_of(group_id: str, topics: Iterable[TopicState]) -> list[ShareKey]:
-    """The share partitions of these topics."""
+    """Return the keys of the share partitions of these topics."""
     return [
         ShareKey(group_id, topic.id, index)
         for topic in topics
@@ -97,7 +97,7 @@ def keys_of(group_id: str, topics: Iterable[TopicState]) -> list[ShareKey]:
 def _succeeded(
     group_id: str, topic: TopicState, answers: dict[ShareKey, KeyAnswer]
 ) -> frozenset[int]:
-    """The partitions of a topic whose answer has no error."""
+    """Return the partitions of a topic whose answer has no error."""
     return frozenset(
         index
         for index in topic.partitions

@@ -1,4 +1,4 @@
-"""The five requests about share state between brokers, each as a `StateOperation`.
+"""The five requests between brokers about share state, each defined as a `StateOperation`.
 
 An operation converts between its request, the commands for the coordinator, and its response.
 """
@@ -19,10 +19,10 @@ from ottla.wire.notation import Message
 
 @dataclass(frozen=True, slots=True)
 class StateOperation:
-    """One of the five requests. Its argument is what the request has for one share partition.
+    """One of the five requests. Its argument is the request's data for one share partition.
 
-    `part` and `result_part` convert an argument and an answer to their parts of the request and the
-    response; `argument` and `answered` convert them back.
+    `part` converts an argument to its part of the request, and `argument` converts it back.
+    `result_part` converts an answer to its part of the response, and `answered` converts it back.
     """
 
     request: Callable[[str, list[Any]], Message]
@@ -36,14 +36,14 @@ class StateOperation:
     answered: Callable[[Any], KeyAnswer]
 
     def request_for(self, group_id: str, arguments: Mapping[ShareKey, Any]) -> Message:
-        """The request for share partitions of one group."""
+        """Build the request for share partitions of one group."""
         topics: dict[UUID, list[Any]] = {}
         for key, argument in arguments.items():
             topics.setdefault(key.topic_id, []).append(self.part(key.partition, argument))
         return self.request(group_id, [self.topic(*each) for each in topics.items()])
 
     def of_request(self, body: Any) -> dict[ShareKey, Any]:
-        """The argument for each share partition in a request."""
+        """Return the argument for each share partition in a request."""
         return {
             ShareKey(body.group_id, topic.topic_id, part.partition): self.argument(part)
             for topic in body.topics
@@ -51,19 +51,19 @@ class StateOperation:
         }
 
     def failed(self, body: Any, code: ErrorCode, message: str | None) -> Any:
-        """The response with the same error for every share partition."""
+        """Build a response with the same error for every share partition."""
         answer = KeyAnswer(code, message=message)
         return self.answer((key, answer) for key in self.of_request(body))
 
     def answer(self, answers: Iterable[tuple[ShareKey, KeyAnswer]]) -> Message:
-        """The response for share partitions of one group."""
+        """Build the response for share partitions of one group."""
         topics: dict[UUID, list[Any]] = {}
         for key, answered in answers:
             topics.setdefault(key.topic_id, []).append(self.result_part(key.partition, answered))
         return self.response([self.result(*each) for each in topics.items()])
 
     def of_response(self, group_id: str, body: Any) -> dict[ShareKey, KeyAnswer]:
-        """The answer for each share partition in a response."""
+        """Return the answer for each share partition in a response."""
         return {
             ShareKey(group_id, topic.topic_id, part.partition): self.answered(part)
             for topic in body.results
@@ -75,7 +75,7 @@ class StateOperation:
 class Begin:
     """The state epoch and start offset of new state.
 
-    With UNKNOWN, the leader determines the start offset by share.auto.offset.reset.
+    If the start offset is UNKNOWN, the leader determines it by share.auto.offset.reset.
     """
 
     state_epoch: int
@@ -106,7 +106,7 @@ def _parts(kind: Any, batches: Iterable[StateBatch]) -> list[Any]:
 
 
 def _done(result: Callable[..., Any]) -> Callable[[int, KeyAnswer], Any]:
-    """A `result_part` for responses with an error code and message only."""
+    """Return a `result_part` for responses that have only an error code and message."""
     return lambda index, answered: result(
         partition=index, error_code=answered.code, error_message=answered.message
     )

@@ -1,4 +1,4 @@
-"""The parts of share groups on this broker other than membership, which is in `groups`."""
+"""Share groups on this broker, except their membership, which is in `groups`."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from ottla.broker.topics.topics import Topics
 
 @dataclass(frozen=True, slots=True)
 class ShareStatus:
-    """Sessions of members, and share partitions that are led here and fetched from."""
+    """Counts of member sessions and of open share partitions led by this broker."""
 
     sessions: int
     served: int
@@ -74,6 +74,6 @@ class SharePart(BrokerPart):
         )
 
     def on_role(self, partition: Partition) -> None:
-        """Act on a changed role of a partition."""
+        """Handle a changed role of a partition."""
         self.states.on_role(partition)
         self.sharing.on_role(partition)

@@ -1,7 +1,7 @@
-"""Sends operations to share coordinators, at this broker or another, with retries.
+"""Sends operations to share coordinators, on this broker or another, with retries.
 
-A request is repeated while its coordinator moves, loads or cannot be reached. A request that timed
-out may have taken effect; all operations are idempotent, so it is repeated, too.
+A request is retried while its coordinator moves, loads or cannot be reached. A request that timed
+out may have taken effect; it is retried, too, because all operations are idempotent.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _REQUEST_TIMEOUT_MS = 10_000
 
 
 class Persister:
-    """Carries out operations on share state; the Persister of KIP-932."""
+    """Carries out operations on share state, as the Persister of KIP-932."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class Persister:
     async def ask(
         self, operation: StateOperation, arguments: Mapping[ShareKey, Any], *, patience_ms: int
     ) -> dict[ShareKey, KeyAnswer]:
-        """Carry an operation out on every key.
+        """Carry out an operation on every key.
 
-        Retriable errors are retried for `patience_ms`; then the answer is the last error.
+        Retriable errors are retried for `patience_ms`; after that the answer is the last error.
         """
         clock = self._clock
         until_ms = clock.monotonic_ms() + patience_ms
@@ -91,11 +91,11 @@ class Persister:
     async def ask_one(
         self, operation: StateOperation, key: ShareKey, argument: Any, *, patience_ms: int
     ) -> KeyAnswer:
-        """`ask` for a single key."""
+        """Carry out an operation on a single key; see `ask`."""
         return (await self.ask(operation, {key: argument}, patience_ms=patience_ms))[key]
 
     async def start_offset(self, group_id: str, partition: TopicPartition) -> int:
-        """The start offset of a share group in a partition; UNKNOWN without one, or an answer."""
+        """Return a share group's start offset in a partition; UNKNOWN if it cannot be found."""
         topic = self._view.image.topic(partition.topic)
         if topic is None or self._view.image.topic(SHARE_GROUP_STATE) is None:
             return UNKNOWN
@@ -141,7 +141,7 @@ class Persister:
     async def carry_out(
         self, operation: StateOperation, arguments: Mapping[ShareKey, Any]
     ) -> dict[ShareKey, KeyAnswer]:
-        """Carry an operation out with the coordinators of this broker, without retries."""
+        """Carry out an operation with the coordinators of this broker, without retries."""
         loop = asyncio.get_running_loop()
         waiting: list[asyncio.Future[KeyAnswer]] = []
         for key, argument in arguments.items():
@@ -163,7 +163,7 @@ _DESCRIBE_TIMEOUT_MS = 5_000
 
 
 class AssignmentLookup:
-    """Gets descriptions of share groups from their coordinators, at this broker or another."""
+    """Looks up assignments of share groups at their coordinators, on this broker or another."""
 
     def __init__(self, broker_id: BrokerId, groups: Groups, peers: Peers) -> None:
         self._broker_id = broker_id
@@ -171,7 +171,7 @@ class AssignmentLookup:
         self._peers = peers
 
     async def epoch_of(self, key: ShareKey) -> int | None:
-        """The group's epoch if a member is assigned the partition, else None. Raises OttlaError."""
+        """Return the group epoch if a member has the partition, else None. Raises OttlaError."""
         group = await self._describe(key.group_id)
         return group.group_epoch if _is_assigned(group, key) else None
 
@@ -207,7 +207,7 @@ _END_OFFSETS_TIMEOUT_MS = 5_000
 
 
 class EndOffsets:
-    """Finds high watermarks: here, or with ListOffsets at the broker that leads."""
+    """Finds high watermarks on this broker, or with ListOffsets at the leaders."""
 
     def __init__(self, view: ClusterView, partitions: Partitions, peers: Peers) -> None:
         self._view = view
@@ -215,7 +215,7 @@ class EndOffsets:
         self._peers = peers
 
     async def find(self, wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The high watermarks of the partitions; left out if the leader does not answer."""
+        """Return high watermarks, without the partitions whose leader does not answer."""
         found: dict[TopicPartition, int] = {}
         elsewhere: dict[BrokerId, list[TopicPartition]] = {}
         image = self._view.image

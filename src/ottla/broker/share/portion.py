@@ -1,7 +1,7 @@
-"""Reads a partition's log for share groups: bytes, and the offsets of their batches.
+"""Reads bytes of a partition's log for share groups, and the offsets of their batches.
 
-The batches' headers are needed to acquire records, so the bytes are read at once and not sent from
-the file; they mostly come from the page cache, and a portion is small.
+Acquiring records needs the headers of the batches, so the bytes are read into memory and not sent
+from the file. A portion is small, and mostly in the page cache.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from ottla.storage.log.timestamps import offset_for_timestamp
 
 
 def first_offset(partition: Partition, reset: Reset, now_ms: int) -> int:
-    """The offset that `reset`, the group's share.auto.offset.reset, gives at `now_ms`."""
+    """Return the offset that `reset`, the group's share.auto.offset.reset, means at `now_ms`."""
     if reset.to_start:
         return partition.log_start_offset
     if reset.back_ms is not None:
@@ -36,14 +36,14 @@ _ANY_SIZE = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Whole batches of a log; `spans` are the start and end position of each in `data`."""
+    """Whole batches of a log; `spans` has the start and end position of each in `data`."""
 
     data: bytes
     found: list[Found]
     spans: list[tuple[int, int]]
 
     def covering(self, acquired: list[Acquired]) -> bytes:
-        """The bytes from the first batch that contains acquired records to the last one."""
+        """Return the bytes from the first batch with acquired records to the last such batch."""
         first, last = acquired[0].first, acquired[-1].last
         wanted = [
             span
@@ -54,10 +54,10 @@ class Portion:
 
 
 def read_portion(partition: Partition, offset: int, max_bytes: int, *, committed: bool) -> Portion:
-    """Read what may be delivered from `offset` on, up to the high watermark.
+    """Read batches from `offset` on, up to the high watermark; the result may be empty.
 
-    With `committed` up to the last stable offset, and aborted batches are not readable. Empty if
-    there is nothing. Raises OttlaError (CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR).
+    With `committed`, read up to the last stable offset, and mark aborted batches as not readable.
+    Raises OttlaError (CORRUPT_MESSAGE, KAFKA_STORAGE_ERROR).
     """
     log = partition.log
     end = partition.last_stable_offset if committed else partition.high_watermark
@@ -88,10 +88,10 @@ def read_portion(partition: Partition, offset: int, max_bytes: int, *, committed
 def count_bytes(
     partition: Partition, spans: Iterable[tuple[int, int | None]], enough: int, *, committed: bool
 ) -> int:
-    """The bytes of the batches that contain these offsets, each batch counted once.
+    """Count the bytes of the batches that contain the offsets in `spans`, each batch once.
 
-    Stops counting at `enough`. Spans are in order; a last offset of None is the log's end. Raises
-    OttlaError.
+    Counting stops at `enough`. Spans are first and last offsets in ascending order; None as last
+    offset means the end of the log. Raises OttlaError.
     """
     end = partition.last_stable_offset if committed else partition.high_watermark
     counted, file, upto = 0, None, 0

@@ -1,10 +1,10 @@
-"""One share partition at this broker, which leads the partition.
+"""One share partition on this broker, the partition's leader.
 
-`ottla.share.partition` decides; this module reads the log, arms the timer of the locks and writes
-the state. One write is under way at a time; changes that arrive meanwhile go into the next. An
-acknowledgement is answered when it is written. If the write fails, its acknowledgements are
-answered with an error, and the share partition is closed and loaded again, which delivers acquired
-records again.
+The core in `ottla.share.partition` decides; this module reads the log, sets the timer of the
+acquisition locks and writes the state. One write is in progress at a time, and changes that arrive
+meanwhile go into the next one. An acknowledgement is answered when it is written. If a write fails,
+its acknowledgements get an error, and the share partition is closed and loaded again, so acquired
+records are delivered again.
 """
 
 import logging
@@ -36,9 +36,9 @@ _LOST = "the broker closed the share partition: acquired records are delivered a
 
 
 class ServedPartition:
-    """One share partition. While its state loads it delivers nothing; then fetches are woken.
+    """One share partition. It delivers no records until its state is loaded; then it wakes fetches.
 
-    `on_closed` is called once, when it is closed for any reason.
+    `on_closed` is called once, when the share partition is closed for any reason.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class ServedPartition:
     ) -> None:
         self.key = key
         self.partition = partition
-        # The leader epoch it was loaded in; in another leader epoch it is loaded again.
+        # The leader epoch in which the state was loaded. In another epoch it is loaded again.
         self.leader_epoch = partition.leader_epoch
         self.waiters: dict[Waiter, None] = {}
-        # Why loading failed: the next fetch is answered with this error, the one after loads again.
+        # The error of a failed load. The next fetch gets it; the fetch after that loads again.
         self.error: OttlaError | None = None
         self.core: SharePartition | None = None
         self._runtime = runtime
@@ -91,16 +91,16 @@ class ServedPartition:
         self._runtime.spawn(self._load())
 
     def retain(self) -> None:
-        """The group has a session here: undo `retire`."""
+        """Undo `retire`, because the group has a session on this broker again."""
         self._retiring = False
 
     def retire(self) -> None:
-        """The group has no session here any more: close when everything is written."""
+        """Close as soon as all changes are written: the group has no more sessions here."""
         self._retiring = True
         self._end_if_done()
 
     def close(self, code: ErrorCode, message: str = _LOST) -> None:
-        """Stop delivering: waiting acknowledgements fail with `code`."""
+        """Stop delivering records, and fail waiting acknowledgements with `code`."""
         if self._closed:
             return
         self._closed = True
@@ -159,9 +159,10 @@ class ServedPartition:
         return None
 
     def is_enough(self, wanted: int) -> tuple[bool, int]:
-        """Whether to call `acquire` now, and how many bytes are available.
+        """Return whether to call `acquire` now, and the number of bytes available.
 
-        True if at least `wanted` bytes are available, or if loading failed. Raises OttlaError.
+        The first is True if at least `wanted` bytes are available, or if loading failed. Raises
+        OttlaError.
         """
         core = self.core
         if core is None:
@@ -203,7 +204,7 @@ class ServedPartition:
         return self._settings.config(self.key.group_id)
 
     async def _load(self) -> None:
-        """Read the state; without a start offset, share.auto.offset.reset determines it."""
+        """Load the state. If it has no start offset, share.auto.offset.reset determines one."""
         try:
             state, was_lost = await self._read_state()
             self._state_epoch = state.state_epoch
@@ -211,7 +212,7 @@ class ServedPartition:
             if start == UNKNOWN:
                 now_ms = self._runtime.clock.now_ms()
                 start = first_offset(self.partition, self._config().reset, now_ms)
-                # Written before any record is delivered: the next leader must begin there, too.
+                # Written before any record is delivered, so that the next leader starts there, too.
                 write = Write(state.state_epoch, self.leader_epoch, start, 0, ())
                 noted = await self._persister.ask_one(
                     WRITE, self.key, write, patience_ms=_PATIENCE_MS
@@ -234,7 +235,7 @@ class ServedPartition:
         self._end_if_done()
 
     async def _read_state(self) -> tuple[ShareState, bool]:
-        """The state, and whether it was lost and initialized again. Raises OttlaError."""
+        """Return the state, and whether it was lost and initialized again. Raises OttlaError."""
         answered = await self._ask_state()
         was_lost = False
         if answered.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -275,7 +276,7 @@ class ServedPartition:
         return f"{self.partition.topic_partition} of group {self.key.group_id}"
 
     def _write(self) -> None:
-        """Begin a write of all changes unless one is under way."""
+        """Start writing all changes, unless a write is in progress."""
         core = self.core
         if core is None or self._writing:
             return
@@ -283,7 +284,7 @@ class ServedPartition:
             self._writing = True
             self._runtime.spawn(self._write_all())
         else:
-            # A renewed lock is not written, and acknowledged records have not changed again.
+            # There is nothing to write: acknowledgements only renewed locks or changed no state.
             waiting, self._waiting = self._waiting, []
             for on_done in waiting:
                 on_done(ErrorCode.NONE, None)
@@ -326,7 +327,7 @@ class ServedPartition:
                 self.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def _arm(self) -> None:
-        """Set the timer to fire no later than the first lock expires."""
+        """Set the timer to fire when the first acquisition lock expires, or earlier."""
         next_ms = None if self.core is None else self.core.next_deadline_ms()
         if next_ms is None:
             return
@@ -347,7 +348,7 @@ class ServedPartition:
         self._arm()
 
     def _on_letters(self, first: int, last: int) -> None:
-        """Dead letters of these offsets are written or given up: archive the records."""
+        """Archive records whose dead letters are written or given up."""
         if self.core is not None:
             self.core.archive(first, last)
             self._write()
@@ -360,9 +361,9 @@ class ServedPartition:
 
 
 def as_fetched(code: ErrorCode) -> ErrorCode:
-    """The ShareFetch error code for an error of the share coordinator.
+    """Return the ShareFetch error code for an error of the share coordinator.
 
-    Clients retry after these codes; most others they raise to the application.
+    Clients retry after these codes, but raise most other codes to the application.
     """
     if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return code
@@ -370,7 +371,7 @@ def as_fetched(code: ErrorCode) -> ErrorCode:
 
 
 def _as_acknowledged(code: ErrorCode) -> ErrorCode:
-    """The error code of an acknowledgement for an error of the share coordinator."""
+    """Return the error code of an acknowledgement for an error of the share coordinator."""
     if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_CONFIG):
         return code
     if code in (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST):

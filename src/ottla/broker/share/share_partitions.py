@@ -43,11 +43,11 @@ class SharePartitions:
         self._closed = False
 
     def __len__(self) -> int:
-        """How many share partitions are served."""
+        """The number of open share partitions."""
         return len(self._served)
 
     def close(self) -> None:
-        """Answer all waiting requests with NOT_LEADER_OR_FOLLOWER: the broker is stopping."""
+        """Close all share partitions at shutdown; requests get NOT_LEADER_OR_FOLLOWER."""
         self._closed = True
         for served in list(self._served.values()):
             served.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -59,7 +59,10 @@ class SharePartitions:
                 served.close(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def served(self, group_id: str, topic_id: UUID, index: int) -> ServedPartition:
-        """The share partition, loaded at first use; it may still be loading. Raises OttlaError."""
+        """Return a share partition, which may still be loading; open it at first use.
+
+        Raises OttlaError.
+        """
         partition = self._partitions.get_by_id(topic_id, index)
         partition.check_readable()
         partition.check_led()
@@ -87,7 +90,7 @@ class SharePartitions:
         return served
 
     def open_session(self, key: MemberKey, connection: Connection) -> ShareSession:
-        """Begin a member's session; records of an earlier one are released. Raises OttlaError."""
+        """Open a member's session; records of its last one are released. Raises OttlaError."""
         before = self.sessions.of(key)
         if before is not None:
             self._release(key)
@@ -96,7 +99,7 @@ class SharePartitions:
         return session
 
     def resume_session(self, key: MemberKey, epoch: int, connection: Connection) -> ShareSession:
-        """The session that a request continues or ends. Raises OttlaError."""
+        """Return the session that a request continues or ends. Raises OttlaError."""
         session = self.sessions.find(key, epoch)
         if session.connection is not connection:
             session.connection = connection

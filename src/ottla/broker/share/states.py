@@ -23,7 +23,7 @@ from ottla.share.records import ShareKey, ShareRecord, decode, encode
 
 _log = logging.getLogger(__name__)
 
-# Called with the coordinator, the ticket of the answer, and the time in ms since 1970.
+# Called with the coordinator, the ticket for the answer, and the time in ms since 1970.
 Command = Callable[[ShareCoordinator, Any, int], ShareDecision]
 
 
@@ -98,7 +98,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
             _log.info("loaded %d share states of %s", len(coordinator.states), self.name)
 
     def release(self, _coordinator: ShareCoordinator | None, _code: ErrorCode) -> None:
-        """Do nothing: requests wait only for commits, and the partition fails these."""
+        """Do nothing: requests wait only for commits, and the partition fails those itself."""
 
     # Hot: once per command.
     def run(self, ticket: Ticket, command: Command) -> None:
@@ -108,7 +108,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
             self.answer(decision)
 
     def upkeep(self) -> None:
-        """Write old snapshots again, and delete the records below the oldest snapshot."""
+        """Rewrite old snapshots, and delete the records before the oldest snapshot."""
         coordinator = self.coordinator
         if coordinator is None:
             return
@@ -137,7 +137,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
 
 
 class _Ticket:
-    """Passes the answer of a command to a function."""
+    """Passes the answer to a command to a function."""
 
     __slots__ = ("_on_answer",)
 
@@ -152,7 +152,7 @@ class _Ticket:
 
 
 class ShareStates(Coordinators[ShareStateShard]):
-    """Runs commands on share state with the shard that holds the key."""
+    """Runs commands on share state in the shard of their key."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class ShareStates(Coordinators[ShareStateShard]):
 
 
 def key_text(key: ShareKey) -> str:
-    """A key as in FindCoordinator (KIP-932); its hash gives the partition."""
+    """Return a key in the format of FindCoordinator (KIP-932); its hash gives the partition."""
     return f"{key.group_id}:{topic_id_text(key.topic_id)}:{key.partition}"
 
 

@@ -1,7 +1,6 @@
-"""Sends a transaction's outcome to the leaders of its partitions until all have written it.
+"""Sends the markers of a transaction to the leaders of its partitions until all are written.
 
-There is one WriteTxnMarkers request at a time to each broker; markers that come meanwhile go into
-the next one.
+Each broker gets one WriteTxnMarkers request at a time; later markers go into its next one.
 """
 
 import logging
@@ -32,7 +31,7 @@ from ottla.wire.messages.transactions import (
 async def deleted_among(
     store: Store, partitions: Iterable[TopicPartition]
 ) -> frozenset[TopicPartition]:
-    """The partitions that do not exist, or whose topic is being deleted. Raises OttlaError."""
+    """Return the partitions that do not exist, or are being deleted. Raises OttlaError."""
     counts: dict[str, int] = {}
     gone = []
     for partition in partitions:
@@ -44,7 +43,7 @@ async def deleted_among(
 
 
 async def _partitions_of(store: Store, topic: str) -> int:
-    """The number of a topic's partitions; 0 if it is deleted or marked for deletion."""
+    """Return the number of a topic's partitions; 0 if it is deleted or marked for deletion."""
     path = paths.topic(topic)
     node = await store.get(path)
     if node is None or await store.get(paths.topic_deletion(topic)) is not None:
@@ -53,10 +52,10 @@ async def _partitions_of(store: Store, topic: str) -> int:
 
 
 class MarkerWriter:
-    """Appends end-of-transaction markers; no other part of the broker does.
+    """Appends all end-of-transaction markers on this broker.
 
     In partitions of `__consumer_offsets` the group coordinator appends them, and commits or drops
-    the offsets of the transaction with them.
+    the offsets of the transaction at the same time.
     """
 
     def __init__(self, partitions: Partitions, groups: Groups) -> None:
@@ -69,9 +68,10 @@ class MarkerWriter:
         partitions: Sequence[TopicPartition],
         on_done: Callable[[dict[TopicPartition, ErrorCode]], None],
     ) -> None:
-        """Append the marker to each of `partitions`; call `on_done` when all committed or failed.
+        """Append the marker to each of `partitions`.
 
-        `on_done` is given a code for each partition.
+        `on_done` is called with an error code for each partition when every marker is committed or
+        has failed.
         """
         codes: dict[TopicPartition, ErrorCode] = {}
         ends: list[tuple[TopicPartition, int]] = []
@@ -93,7 +93,7 @@ class MarkerWriter:
             partition.on_high_watermark(end, partial(on_committed, name))
 
     def _append(self, outcome: TransactionOutcome, name: TopicPartition) -> int:
-        """Append one marker; return the offset below which all must be committed."""
+        """Append a marker; return the end offset that must be committed."""
         if name.topic == CONSUMER_OFFSETS:
             return self._groups.end_transaction(name.partition, outcome)
         return self._partitions.get(*name).end_transaction(
@@ -106,7 +106,7 @@ class MarkerWriter:
 
 _log = logging.getLogger(__name__)
 
-# By then there is most likely a new leader, or the replicas are in sync again.
+# The time before a retry. There is probably a new leader then, or enough in-sync replicas.
 _RETRY_MS = 50
 _TIMEOUT_MS = 30_000
 # The partition has a later epoch of the producer or of the coordinator: no marker is needed.
@@ -115,7 +115,7 @@ _OVERTAKEN = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATO
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """The markers of one transaction. `missing` are the partitions that have not written theirs."""
+    """The markers of one transaction; `missing` has the partitions without their marker."""
 
     shard: TransactionShard
     outcome: TransactionOutcome
@@ -124,7 +124,7 @@ class _Job:
 
 
 class MarkerSender:
-    """All markers that this broker's transaction coordinators have to get written."""
+    """Sends the markers of all transaction coordinators on this broker, with retries."""
 
     def __init__(
         self, view: ClusterView, runtime: Runtime, store: Store, writer: MarkerWriter, links: Links
@@ -142,7 +142,7 @@ class MarkerSender:
         return len(self._queues)
 
     def on_image(self) -> None:
-        """Give up requests to brokers that have left the cluster with the new image."""
+        """Give up requests to brokers that are not in the new image."""
         self._links.keep_only(self._view.image.brokers)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class MarkerSender:
         self._links.close()
 
     def send(self, shard: TransactionShard, markers: Markers, on_done: Callable[[], None]) -> None:
-        """Get the markers of `shard` written; call `on_done` when all partitions have them."""
+        """Send the markers of `shard`; call `on_done` when all partitions have them."""
         outcome = TransactionOutcome(
             *markers.identity,
             markers.is_commit,
@@ -161,7 +161,7 @@ class MarkerSender:
         self._send(job, sorted(job.missing))
 
     def _send(self, job: _Job, partitions: Iterable[TopicPartition]) -> None:
-        """Send the markers to the present leaders of `partitions`."""
+        """Send the markers to the current leaders of `partitions`."""
         if job.shard.closed:
             return
         image = self._view.image
@@ -189,9 +189,9 @@ class MarkerSender:
             self._check_done(job)
 
     async def _look_up(self, job: _Job, unknown: list[TopicPartition]) -> None:
-        """Drop partitions that are deleted (S26): they need no marker.
+        """Drop deleted partitions, which need no marker (S26), and retry the remaining ones.
 
-        The others are new, and not in this broker's image yet.
+        The remaining partitions are new, and not in this broker's image yet.
         """
         try:
             gone = await deleted_among(self._store, unknown)
@@ -214,7 +214,7 @@ class MarkerSender:
         self._runtime.spawn(self._request(leader))
 
     async def _request(self, leader: BrokerId) -> None:
-        """Send a broker its markers, one request after another, until there are no more."""
+        """Send a broker its markers, one request after another, until its queue is empty."""
         try:
             while sent := self._queues[leader]:
                 self._queues[leader] = []

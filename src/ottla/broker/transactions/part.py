@@ -1,4 +1,4 @@
-"""The transaction coordinator, and the parts that leaders of partitions need for transactions."""
+"""The transaction coordinator, and the transactional work of partition leaders."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ class TransactionStatus:
     """The transactional work on this broker."""
 
     shards: ShardsStatus
-    # Brokers with a request of markers in flight.
+    # Brokers with a WriteTxnMarkers request in flight.
     marker_receivers: int
-    # Partitions in which a transaction's first batch waits for the transaction's coordinator.
+    # Verifications in flight: a transaction's first batch in a partition waits for the coordinator.
     verifications: int
 
 
 class TransactionPart(BrokerPart):
-    """The coordinator, which runs commands on transactional ids; the others write and verify."""
+    """The transaction coordinator, and the objects that write markers and verify batches."""
 
     def __init__(
         self,
@@ -63,6 +63,6 @@ class TransactionPart(BrokerPart):
         )
 
     def on_image(self) -> None:
-        """Give up requests to brokers that have left the cluster with the new image."""
+        """Give up requests to brokers that are not in the new image."""
         self.marker_sender.on_image()
         self._adding.on_image()

@@ -1,6 +1,6 @@
-"""Produce within a transaction: batches wait until their transaction is known to be open.
+"""Handles a transactional Produce: first batches wait until their transaction is verified.
 
-Only the first of a transaction in each partition do; all others are appended at once.
+Only the first batch of a transaction in each partition waits; later batches are appended at once.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ottla.wire.messages.produce import (
 # From this version on, leaders add partitions to transactions themselves (KIP-890).
 _ADDS_FROM = 12
 _ABORTABLE_FROM = 11
-# The coordinator is temporarily unavailable: a retriable code that every producer knows.
+# Errors of a temporarily unavailable coordinator, and the retriable code for all producer versions.
 _TRY_AGAIN = dict.fromkeys(
     (
         ErrorCode.NETWORK_EXCEPTION,
@@ -36,14 +36,14 @@ _TRY_AGAIN = dict.fromkeys(
     ),
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
-# After these errors the producer sends the same batch again.
+# After these errors the producer retries the batch.
 _PASSING = frozenset((*_TRY_AGAIN, ErrorCode.CONCURRENT_TRANSACTIONS))
 
 Append = Callable[[TopicProduceData, PartitionProduceData, Guard | None], PartitionProduceResponse]
 
 
 class ProduceInTransaction:
-    """One request. `append` appends a batch; `finish` is called with all topics' answers."""
+    """One Produce request; `append` appends a batch, `finish` is called with all answers."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ProduceInTransaction:
         self._missing = 1
 
     def start(self) -> None:
-        """Append at once what needs no verification, and verify the rest first."""
+        """Append batches that need no verification, and verify the remaining ones first."""
         for topic in self._body.topic_data:
             answers: list[PartitionProduceResponse] = []
             self._answers.append(answers)
@@ -82,9 +82,9 @@ class ProduceInTransaction:
         answers: list[PartitionProduceResponse],
         place: int,
     ) -> bool:
-        """Verify that the batch belongs to an open transaction.
+        """Start verifying that the batch belongs to an open transaction.
 
-        Return False if that is known already.
+        Return False if no verification is needed.
         """
         transactional_id = self._body.transactional_id
         records = wanted.records
@@ -99,7 +99,7 @@ class ProduceInTransaction:
         adds = self._version >= _ADDS_FROM
         if not self._verifications.is_needed(partition, transactional_id, identity, adds=adds):
             return False
-        # The buffer of the request is reused when this returns.
+        # The request's buffer is reused after this returns, so copy the batch.
         wanted.records = memoryview(bytearray(records))
         self._missing += 1
         self._verifications.verify(
@@ -112,7 +112,7 @@ class ProduceInTransaction:
         return True
 
     def _partition(self, topic: TopicProduceData, index: int) -> Partition | None:
-        """The partition if this broker leads it; else None, and `append` reports the error."""
+        """Return the partition if this broker leads it; else None: `append` reports the error."""
         partitions = self._partitions
         try:
             if self._version >= 13:
@@ -153,7 +153,7 @@ class ProduceInTransaction:
         self._one_less()
 
     def _code_for(self, code: ErrorCode) -> ErrorCode:
-        """The coordinator's error as the code that a producer of this version knows."""
+        """Convert the coordinator's error to a code that a producer of this version knows."""
         if code is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code is ErrorCode.TRANSACTION_ABORTABLE and self._version < _ABORTABLE_FROM:

@@ -1,7 +1,7 @@
 """The shell of one partition of `__transaction_state`: its coordinator, log and waiting commands.
 
-Markers are sent only once the record of the decision is committed: a coordinator that is lost
-before that has not shown its decision to any client.
+Markers are sent only after the record of the decision is committed. If the coordinator fails before
+that, no client has seen the decision.
 """
 
 import logging
@@ -27,10 +27,10 @@ from ottla.transaction.transaction import (
 
 _log = logging.getLogger(__name__)
 
-# Called with the coordinator, the ticket to answer, and the time of day in ms.
+# Called with the coordinator, the ticket for the answer, and the time in ms since 1970.
 Command = Callable[[TransactionCoordinator, Any, int], TransactionDecision]
 Upkeep = Callable[[TransactionCoordinator, int], TransactionDecision]
-# Gets markers written, and calls back when all partitions have them.
+# Sends markers, and calls the callback when all partitions have them.
 SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 
 # How long to pause after an error before waiting again for a record to be committed.
@@ -38,7 +38,7 @@ _LOOK_AGAIN_MS = 100
 
 
 class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
-    """The transactional ids of one partition; its term is the coordinator epoch of its markers."""
+    """The transactional ids of one partition; its leader epoch is the coordinator epoch."""
 
     what = "transactions"
     checks_sizes = True
@@ -90,7 +90,10 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
         coordinator.apply(record)
 
     def check_size(self, record: TransactionRecord, value: bytes | None, max_bytes: int) -> None:
-        """Refuse a record larger than a message may be, unless it ends the transaction."""
+        """Raise OttlaError if a record is larger than max.message.bytes.
+
+        Records that end the transaction are allowed.
+        """
         changed = record.transaction
         if value is not None and len(value) > max_bytes:
             assert changed is not None
@@ -119,8 +122,8 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
     ) -> None:
         """Run a command and answer it.
 
-        If it must wait for the markers of the previous transaction, it is run again when they are
-        written, within `patience_ms`. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS).
+        If it must wait for the markers of the previous transaction, it runs again when they are
+        written, but waits at most `patience_ms`. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS).
         """
         decision = command(self.loaded(), ticket, self.clock.now_ms())
         if decision.waits and patience_ms > 0:
@@ -136,12 +139,12 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
             self._carry_out(decision)
 
     def upkeep(self, upkeep: Upkeep) -> None:
-        """Do the work of a timer: aborts after a timeout, and expiry."""
+        """Abort overdue transactions or expire unused ids, as `upkeep` decides."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self.clock.now_ms()))
 
     def _carry_out(self, decision: TransactionDecision) -> bool:
-        """Append the decision's records, apply it and answer; False if the append failed."""
+        """Append the decision's records, apply them and answer; return False on a failed append."""
         if decision.records and not self.write(decision):
             return False
         self.answer(decision)
@@ -151,7 +154,7 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
         return True
 
     def _when_committed(self, end: int, then: Callable[[], None]) -> None:
-        """Call `then` once everything below `end` is committed, if the shard is still open."""
+        """Call `then` when all records below `end` are committed, if the shard is still open."""
         term = self.coordinator
 
         def on_reached(code: ErrorCode) -> None:
@@ -175,13 +178,13 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
             return
         decision = coordinator.complete(markers, self.clock.now_ms())
         if not self._carry_out(decision):
-            # The log cannot be appended to at the moment; the markers are written.
+            # The record cannot be appended at the moment; the markers are already written.
             self.purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._on_marked(markers))
             return
         for parked in self._parked.pop(markers.transactional_id, ()):
             self.purgatory.cancel(parked.deadline)
             try:
-                # It is repeated only once; after that the client must retry.
+                # The command is repeated only once; after that the client must retry.
                 self.run(markers.transactional_id, parked.ticket, parked.command, patience_ms=0)
             except OttlaError as error:
                 parked.ticket.fail(error.code)
@@ -205,5 +208,5 @@ class _Parked:
     def __init__(self, ticket: Ticket, command: Command, replies: list[TransactionReply]) -> None:
         self.ticket = ticket
         self.command = command
-        # Sends the answer if the command has to wait too long.
+        # The replies to send if the command has to wait too long.
         self.replies = replies

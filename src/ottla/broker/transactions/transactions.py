@@ -1,4 +1,4 @@
-"""All transactional ids that this broker coordinates, in the partitions it leads."""
+"""The transaction coordinator: the partitions of `__transaction_state` that this broker leads."""
 
 from collections.abc import Callable, Mapping
 from operator import methodcaller
@@ -27,7 +27,7 @@ from ottla.transaction.transaction import (
 
 
 class TransactionAnswer:
-    """Calls `on_answer` with a command's answer; `failed` makes the answer for an error code."""
+    """Calls `on_answer` with a command's answer; `failed` builds the answer for an error code."""
 
     __slots__ = ("_failed", "_on_answer")
 
@@ -48,21 +48,21 @@ class TransactionAnswer:
 def reply_with(
     request: RequestContext, build: Callable[[Any], Any], failed: Callable[[ErrorCode], Any]
 ) -> TransactionAnswer:
-    """A ticket whose answer is the request's response, built by `build`."""
+    """Return a ticket whose answer, converted by `build`, is sent as response to `request`."""
     return TransactionAnswer(lambda message: request.reply(build(message)), failed)
 
 
 def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:
-    """Return `code` as a request's version knows it.
+    """Convert `code` to one that the request's version knows.
 
-    Versions before `fenced_from` know INVALID_PRODUCER_EPOCH in place of PRODUCER_FENCED (KIP-588).
+    Versions before `fenced_from` have INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED (KIP-588).
     """
     if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code
 
 
-# A code for each partition.
+# An error code for each partition.
 Codes = Mapping[TopicPartition, ErrorCode]
 # A Command that also receives a new producer id, or None.
 CommandWithId = Callable[[TransactionCoordinator, Any, int | None, int], TransactionDecision]
@@ -74,7 +74,7 @@ _COMMIT_TIMEOUT_MS = 30_000
 
 
 class Transactions(Coordinators[TransactionShard]):
-    """Runs each command on the shard that holds its transactional id."""
+    """Runs commands in the shard of their transactional id."""
 
     def __init__(
         self,
@@ -94,7 +94,10 @@ class Transactions(Coordinators[TransactionShard]):
         self._verify_patience_ms = settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
 
     def shard(self, transactional_id: str) -> TransactionShard:
-        """The shard of an id, loaded or not. Raises OttlaError (NOT_COORDINATOR)."""
+        """Return the shard of a transactional id, which may still be loading.
+
+        Raises OttlaError (NOT_COORDINATOR).
+        """
         return self.find(transactional_id, "transactional id")
 
     def run(
@@ -107,7 +110,7 @@ class Transactions(Coordinators[TransactionShard]):
     ) -> None:
         """Run a command on a transactional id; see `TransactionShard.run`.
 
-        If that raises an error, the ticket is answered with its code.
+        If the shard raises an error, the ticket is answered with its code.
         """
         try:
             shard = self.shard(transactional_id)
@@ -121,7 +124,7 @@ class Transactions(Coordinators[TransactionShard]):
         ticket: Ticket,
         command: CommandWithId,
     ) -> None:
-        """Run a command as `run` does, and pass it a new producer id if it needs one."""
+        """Run a command like `run`, and pass it a new producer id if it needs one."""
         try:
             needed = self.shard(transactional_id).loaded().needs_producer_id(transactional_id)
         except OttlaError as error:
@@ -152,7 +155,7 @@ class Transactions(Coordinators[TransactionShard]):
     ) -> None:
         """Add partitions to a transaction coordinated here, or verify that it has them.
 
-        Leaders of partitions, at this broker or another, use it (KIP-890).
+        It is called for leaders of partitions, on this broker or another (KIP-890).
         """
 
         def command(

@@ -1,7 +1,7 @@
 """Verifies, before a transaction's first batch in a partition, that the transaction is open.
 
-The answer holds until a marker is appended to the partition (KIP-890): a marker between request
-and answer may have ended this very transaction, so the coordinator is then asked again.
+The answer is valid until a marker is appended to the partition (KIP-890). A marker between request
+and answer may have ended this transaction, so the coordinator is then asked again.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _TIMEOUT_MS = 10_000
 class AddPartitionsSender:
     """Sends AddPartitionsToTxn to coordinators on behalf of this broker's partitions.
 
-    Where this broker is the coordinator it runs the command without a request.
+    If this broker is the coordinator, the command runs without a request.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class AddPartitionsSender:
         self._verifies = settings.flag("transaction.partition.verification.enable")
 
     def on_image(self) -> None:
-        """Give up requests to brokers that have left the cluster with the new image."""
+        """Give up requests to brokers that are not in the new image."""
         self._links.keep_only(self._view.image.brokers)
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class AddPartitionsSender:
         adds: bool,
         on_answer: Callable[[Codes], None],
     ) -> None:
-        """Verify or add `partitions`; `on_answer` is called with a code for each of them."""
+        """Verify or add `partitions`; `on_answer` is called with an error code for each."""
         if not adds and not self._verifies:
             on_answer(dict.fromkeys(partitions, ErrorCode.NONE))
             return
@@ -124,14 +124,14 @@ class AddPartitionsSender:
         )
 
 
-# A marker is appended in between once at most: that of the previous transaction.
+# At most one marker is expected between request and answer: that of the previous transaction.
 _ATTEMPTS_MAX = 3
 
 OnAnswer = Callable[[Guard | ErrorCode], None]
 
 
 class _Key(NamedTuple):
-    """The subject of a verification. `adds`: the partition is added to the transaction."""
+    """Identifies a verification; `adds` is True if it adds the partition to the transaction."""
 
     partition: Partition
     transactional_id: str
@@ -142,8 +142,8 @@ class _Key(NamedTuple):
 class Verifications:
     """All verifications in flight.
 
-    A batch whose verification is under way already waits for the same answer, so that the batches
-    of a producer are appended in the order in which they came.
+    A later batch of the same transaction and partition waits for the same answer, so that the
+    batches of a producer are appended in the order of arrival.
     """
 
     def __init__(self, sender: AddPartitionsSender) -> None:
@@ -157,7 +157,7 @@ class Verifications:
     def is_needed(
         self, partition: Partition, transactional_id: str, identity: ProducerIdentity, *, adds: bool
     ) -> bool:
-        """Whether to `verify`: not if the transaction has records in the partition already."""
+        """Whether to call `verify`: True unless the transaction has records in the partition."""
         key = _Key(partition, transactional_id, identity, adds)
         return key in self._waiting or not partition.log.producers.is_open(*identity)
 
@@ -170,7 +170,7 @@ class Verifications:
         adds: bool,
         on_answer: OnAnswer,
     ) -> None:
-        """Verify; `on_answer` receives the guard to append with, or the error."""
+        """Verify a transaction; `on_answer` gets the guard for the append, or an error code."""
         key = _Key(partition, transactional_id, identity, adds)
         waiting = self._waiting.get(key)
         if waiting is not None:
