@@ -1,1 +1,1 @@
-"""Compaction of a broker's logs: scheduling and processes; `storage.cleaner` does the work."""
+"""Compaction of a broker's logs: the schedule and the processes. `storage.cleaner` compacts."""

@@ -1,8 +1,8 @@
 """The process that cleans one log: it reads a job, writes the outcome, and exits.
 
-`python -m ottla.broker.compaction.child`. It ends as soon as its input does, and so never outlives
-the broker; the broker's next start removes its files. It only ever writes files with names that
-recovery ignores (`.cleaned`).
+The broker starts it as `python -m ottla.broker.compaction.child`. It exits when its standard input
+is closed, so it never outlives the broker. It only writes files with the suffix `.cleaned`, which
+recovery ignores and the next start of the broker removes.
 """
 
 import json
@@ -18,13 +18,13 @@ from ottla.storage.cleaner.job import CleaningJob
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.filesystem import OsFileSystem
 
-# At a lower priority than the broker.
+# The lower CPU priority of this process.
 _NICE = 10
 _LONGEST_SLEEP_S = 0.1
 
 
 class CleaningThrottle:
-    """Limits the bytes per second (0: no limit), and stops if the broker has ended."""
+    """Limits the bytes per second (0: no limit), and exits if the broker has ended."""
 
     def __init__(self, bytes_per_second: float, input_descriptor: int) -> None:
         self._rate = bytes_per_second
@@ -39,7 +39,7 @@ class CleaningThrottle:
         if self._rate <= 0:
             return
         now_s = time.monotonic()
-        # Bytes not used in a quiet time are not made up later.
+        # At most one second of unused time is made up for.
         self._due_s = max(self._due_s, now_s - 1.0) + count / self._rate
         while (wait_s := self._due_s - time.monotonic()) > 0:
             time.sleep(min(wait_s, _LONGEST_SLEEP_S))
@@ -57,7 +57,7 @@ class CleaningThrottle:
 
 
 def main() -> int:
-    """Do the job; errors are reported as JSON, too."""
+    """Read a job, run it, and write its outcome or error as JSON."""
     lower_priority(_NICE)
     descriptor = sys.stdin.fileno()
     line = bytearray()

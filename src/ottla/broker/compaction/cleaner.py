@@ -1,8 +1,8 @@
 """A broker's log cleaner: cleans the dirtiest compacted log, again and again.
 
-A child process does the reading and writing (`worker`), threads wait for the disk; on the loop
-runs only what takes microseconds: choosing, and letting the log read the outcome. Every broker
-cleans its own replicas.
+A child process reads and writes the segments (`worker`), and threads wait for the disk. Only fast
+work runs on the loop: the choice of a log, and the swap of its segments. Every broker cleans its
+own replicas.
 """
 
 import asyncio
@@ -37,15 +37,15 @@ _LONGEST_PAUSE_MS = 3_600_000
 
 @dataclass(slots=True)
 class CleaningStatus:
-    """Times in milliseconds since 1970, -1 for never."""
+    """The state of one log's cleaning. Times are in milliseconds since 1970, -1 for never."""
 
     passes: int = 0
     last: CleaningOutcome | None = None
     last_at_ms: int = -1
     is_running: bool = False
-    # A request asks for the log to be clean up to this offset, whatever its dirty ratio.
+    # Clean up to this offset for a request, regardless of the dirty ratio; -1 for no request.
     wanted_end: int = -1
-    # Why the last attempt failed, and when the next one is due; empty after a success.
+    # Why the last attempt failed (empty after a success), since when, and when to retry.
     failure: str = ""
     failed_since_ms: int = -1
     attempts: int = 0
@@ -53,7 +53,7 @@ class CleaningStatus:
     pause_ms: int = _FIRST_PAUSE_MS
 
     def note_success(self, outcome: CleaningOutcome, now_ms: int) -> None:
-        """Note a finished pass."""
+        """Note a finished cleaning."""
         self.passes += 1
         self.last, self.last_at_ms = outcome, now_ms
         self.failure, self.failed_since_ms, self.attempts = "", -1, 0
@@ -62,7 +62,7 @@ class CleaningStatus:
             self.wanted_end = -1
 
     def note_failure(self, why: str, now_ms: int) -> None:
-        """Note a failed attempt: the pause before the next one doubles."""
+        """Note a failed attempt, and double the pause before the next one."""
         self.failure = why
         self.attempts += 1
         if self.failed_since_ms < 0:
@@ -74,12 +74,12 @@ class CleaningStatus:
 
 @dataclass(frozen=True, slots=True)
 class CleanerStatus:
-    """The state of a cleaner: passes, logs that wait, logs that fail and why.
+    """The state of a broker's cleaner.
 
-    `last` is the last pass and when it ended; `failed` are logs whose last attempt failed.
-
-    `logs` are compacted, `due` of them are dirty enough to be cleaned and hold `due_bytes` of
-    dirt. Counts of passes and failures are since the broker started.
+    `logs` counts the compacted logs, `running` the logs being cleaned, `due` the logs dirty enough
+    to be cleaned, with `due_bytes` dirty bytes. `passes` and `failures` count cleanings since the
+    broker started. `last` is the last log cleaned, its outcome and its end time. `failed` has the
+    logs whose last attempt failed.
     """
 
     threads: int
@@ -95,7 +95,7 @@ class CleanerStatus:
 
 _log = logging.getLogger(__name__)
 
-# How soon to check again for a log that a request waits for.
+# The pause between checks if a request waits for a log to be cleaned.
 _WANTED_PAUSE_S = 0.05
 _LONGEST_SLEEP_S = 60.0
 
@@ -134,12 +134,12 @@ class Cleaner(BrokerPart):
         return settings.integer("log.cleaner.threads") if enabled else 0
 
     def begin(self) -> None:
-        """Start looking for dirty logs."""
+        """Start cleaning dirty logs in the background."""
         for _ in range(self.threads):
             self._tasks.append(self._runtime.loop.create_task(self._run()))
 
     async def stop(self) -> None:
-        """Stop running jobs; a pass that was not put in place is dropped."""
+        """Stop running jobs, and drop cleaned segments that are not in use yet."""
         for worker in self._workers:
             worker.kill()
         for task in self._tasks:
@@ -151,11 +151,11 @@ class Cleaner(BrokerPart):
     # -- status
 
     def status_of(self, partition: Partition) -> CleaningStatus:
-        """The state of a partition's compaction."""
+        """Return the state of a partition's cleaning."""
         return self._statuses.setdefault(partition, CleaningStatus())
 
     def dirt(self, partition: Partition) -> Dirt:
-        """The dirty part of a partition's log at present. Raises StorageError."""
+        """Return the current dirty part of a partition's log. Raises StorageError."""
         log = partition.log
         home = self._directories.home(partition.topic_partition)
         cleaned = None if home is None else home.checkpoints.cleaned.get(partition.topic_partition)
@@ -166,7 +166,7 @@ class Cleaner(BrokerPart):
             raise storage_error(error, log.folder, "look for records to compact") from error
 
     def status(self) -> CleanerStatus:
-        """The state of all compacted logs; logs that cannot be read now do not count as due."""
+        """Return the state of the cleaner; unreadable logs are not counted as due."""
         logs = running = due = due_bytes = 0
         failed: list[tuple[TopicPartition, CleaningStatus]] = []
         for partition in self._partitions:
@@ -197,9 +197,9 @@ class Cleaner(BrokerPart):
     # -- requests
 
     def clean_now(self, partition: Partition) -> int:
-        """Clean the log up to its present end, whatever its dirty ratio; return that end offset.
+        """Request a cleaning up to the current log end offset, which is returned.
 
-        Raises StorageError.
+        The dirty ratio is ignored. Raises StorageError.
         """
         self._roll(partition)
         status = self.status_of(partition)
@@ -209,7 +209,10 @@ class Cleaner(BrokerPart):
         return status.wanted_end
 
     async def estimate(self, partition: Partition) -> CleaningOutcome | None:
-        """The effect of a cleaning now; None if there is nothing to do. Raises OttlaError."""
+        """Return the outcome that a cleaning would have now; None if the log is clean.
+
+        Raises OttlaError.
+        """
         dirt = self.dirt(partition)
         if not dirt.dirty_bytes:
             return None
@@ -239,7 +242,7 @@ class Cleaner(BrokerPart):
             await asyncio.wait_for(self._wanted.wait(), rest_s)
 
     def _choose(self) -> tuple[Partition, Dirt] | None:
-        """The requested or overdue log, else the dirtiest that is dirty enough (P36)."""
+        """Choose a requested or overdue log, or else the dirtiest one that is due (P36)."""
         now_ms = self._runtime.clock.now_ms()
         best: tuple[bool, float] | None = None
         chosen = None
@@ -267,7 +270,7 @@ class Cleaner(BrokerPart):
 
     @staticmethod
     def _is_wanted(status: CleaningStatus, dirt: Dirt) -> bool:
-        """Whether a request waits for this log to be cleaned, and it can be cleaned now."""
+        """Whether a request waits for this log, and the log can be cleaned now."""
         if status.wanted_end < 0:
             return False
         is_far_enough = dirt.end >= status.wanted_end or dirt.waits_for_age
@@ -276,7 +279,7 @@ class Cleaner(BrokerPart):
         return is_far_enough and dirt.dirty_bytes > 0
 
     def _roll_overdue(self, partition: Partition, now_ms: int) -> None:
-        """Roll an active segment whose records are due for compaction: no append rolls it."""
+        """Roll the active segment if its oldest record exceeds max.compaction.lag.ms."""
         log, lag_ms = partition.log, partition.config.max_compaction_lag_ms
         active = log.segments.active
         if active.size and 0 <= active.oldest_timestamp() < now_ms - lag_ms:
@@ -317,7 +320,7 @@ class Cleaner(BrokerPart):
                 status.attempts,
                 (status.retry_at_ms - clock.now_ms()) // 1000,
             )
-            # An offline log was deleted or has failed, and another one may have its name.
+            # An offline log was deleted or has failed, and may have been created again.
             is_ours = partition.log is log and not log.offline
             if is_ours and isinstance(error, StorageError) and error.stops_log:
                 self._partitions.on_storage_error(partition, error)
@@ -367,8 +370,8 @@ class Cleaner(BrokerPart):
 
         Raises StorageError.
         """
-        # Followers that copy from here fetch up to this offset, and must see no holes below it
-        # before.
+        # The ledger must explain the missing offsets below this one before followers fetch the
+        # cleaned segments.
         cleaning.log.ledger.history.compacted_to(outcome.end)
         await write_ledger(self._runtime, cleaning.log)
         swaps = cleaning.swaps(outcome)
@@ -390,7 +393,7 @@ class Cleaner(BrokerPart):
         return True
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
-        """Run a job that waits for the disk and must not be interrupted."""
+        """Run a job in a thread, and wait for its end even if this task is cancelled."""
         if self._directories.in_memory:
             job()
             return
@@ -410,10 +413,10 @@ class Cleaner(BrokerPart):
 
 
 def _remove_unfinished(cleaning: LogCleaning) -> None:
-    """Remove the files of an aborted pass; the next start removes any that remain."""
+    """Remove the files of a failed cleaning; the next start removes any that remain."""
     filesystem, folder = cleaning.log.filesystem, cleaning.log.folder
     if cleaning.log.offline:
-        return  # Another log may have the folder by now.
+        return  # The folder may belong to another log by now.
     with contextlib.suppress(OSError):
         for name in filesystem.listdir(folder):
             if name.endswith(CLEANED_SUFFIX):

@@ -1,4 +1,4 @@
-"""Runs a cleaning: in a child process if there is a real disk, else in this process."""
+"""Runs a cleaning job in a child process, or in this process for a simulated disk."""
 
 import contextlib
 import json
@@ -13,34 +13,34 @@ from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 
-# Not every system's `signal` names it.
+# The module `signal` does not define it on every system.
 _SIGKILL = 9
 _COMMAND = [sys.executable, "-m", "ottla.broker.compaction.child"]
 
 
 class CleaningStopped(OttlaError):
-    """The broker stops, and the cleaning stops with it."""
+    """The cleaning was stopped, because the broker stops."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, "the broker stops")
 
 
 class CleaningWorker(Protocol):
-    """Runs one job at a time; `run` blocks, in a thread of its own."""
+    """Runs one job at a time; `run` blocks, so call it in a thread."""
 
     def run(self, job: CleaningJob) -> CleaningOutcome:
         """Run a job. Raises LogCorrupt, StorageError, other OttlaErrors."""
         ...
 
     def kill(self) -> None:
-        """Stop the running job, from any thread: `run` then raises Stopped."""
+        """Stop the running job, from any thread; `run` then raises CleaningStopped."""
         ...
 
 
 class ChildWorker:
     """Starts a child process for each job.
 
-    Nothing is forked: the child gets none of our files or locks.
+    The child is a new program, not a fork, so it inherits no open files or locks.
     """
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class ChildWorker:
 
     @property
     def pid(self) -> int | None:
-        """The child's process id, while one runs."""
+        """The process id of the running child, or None."""
         return None if self._child is None else self._child.pid
 
     def run(self, job: CleaningJob) -> CleaningOutcome:
         if self._killed:
             raise CleaningStopped
-        # A session of its own: a ctrl-C reaches the broker, which then stops the child in order.
+        # In a new session a ctrl-C does not reach the child; the broker stops it in order.
         child = subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,
@@ -72,7 +72,7 @@ class ChildWorker:
             assert child.stderr is not None
             child.stdin.write(job.encode().encode() + b"\n")
             child.stdin.flush()
-            # The child's input stays open, because its end would stop the child.
+            # Keep the child's input open, because closing it would stop the child.
             output, trouble = child.stdout.readline(), child.stderr.read()
             code = child.wait()
         except BrokenPipeError:
@@ -97,7 +97,7 @@ class ChildWorker:
 
 
 class OwnWorker:
-    """Cleans in this process, for disks that exist in it only."""
+    """Cleans in this process, for simulated disks in its memory."""
 
     def __init__(self, filesystem: FileSystem) -> None:
         self._filesystem = filesystem
@@ -109,11 +109,11 @@ class OwnWorker:
             raise storage_error(error, job.folder, "compact the log") from error
 
     def kill(self) -> None:
-        """Do nothing: a cleaning finishes before another task has a turn."""
+        """Do nothing, because a cleaning in this process cannot be interrupted."""
 
 
 def _outcome(job: CleaningJob, output: bytes, trouble: bytes, code: int) -> CleaningOutcome:
-    """Decode the child's answer. Raises as `CleaningWorker.run`."""
+    """Decode the child's answer, or raise the error in it; see `CleaningWorker.run`."""
     try:
         answer = json.loads(output)
     except ValueError:
@@ -134,14 +134,14 @@ def _outcome(job: CleaningJob, output: bytes, trouble: bytes, code: int) -> Clea
 
 
 def _how(code: int) -> str:
-    """How the child ended: `with code 1`, `by signal 9`."""
+    """Describe how the child ended: `with code 1`, `by signal 9`."""
     if code == -_SIGKILL:
         return f"by signal {-code}, perhaps as the machine had no memory left"
     return f"by signal {-code}" if code < 0 else f"with code {code}"
 
 
 class Damaged(LogCorrupt):
-    """Damage that another process has found and described."""
+    """Damage that the child process has found."""
 
     def __init__(self, message: str, path: str) -> None:
         OttlaError.__init__(self, ErrorCode.KAFKA_STORAGE_ERROR, message)

@@ -1,4 +1,4 @@
 """The replicas on this broker: opened, appended to, flushed together, read and closed.
 
-Begin with `partition` (one replica, whatever its role) and `partitions` (all of them).
+Start reading with `partition` (one replica, leader or follower) and `partitions` (all replicas).
 """

@@ -1,4 +1,4 @@
-"""A DeleteRecords that waits until all live replicas have moved their log starts (KIP-107)."""
+"""A DeleteRecords that waits until all live replicas have the new log start offset (KIP-107)."""
 
 import asyncio
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.replica.registration import OwnRegistration
 from ottla.wire.messages.topics import DeleteRecordsPartitionResult, DeleteRecordsResponse
 
-# A flush that takes longer is not waited for: the disk is stuck.
+# The longest wait for a flush. A slower disk is stuck.
 _PATIENCE_MS = 1_000
 
 
 async def until_flushed(partitions: Iterable[Partition], purgatory: Purgatory) -> None:
-    """Wait until everything appended so far is flushed, in partitions where that commits it."""
+    """Wait for the next flush of the partitions in which a flush commits all records."""
     waiting = [partition for partition in partitions if partition.is_committed_by_flush]
     if not waiting:
         return
@@ -45,7 +45,7 @@ Waiting = list[tuple[Partition, int, DeleteRecordsPartitionResult]]
 
 
 def low_watermark(own: OwnRegistration, partition: Partition) -> int:
-    """The lowest log start of the live replicas; -1 while one has not reported its own."""
+    """Return the lowest log start offset of the live replicas; -1 while one is unknown."""
     image = partition.image
     replicas = () if image is None else image.replicas
     registration = own.current
@@ -58,7 +58,7 @@ def low_watermark(own: OwnRegistration, partition: Partition) -> int:
 
 
 class DelayedDeleteRecords(Woken):
-    """Waits on every partition whose followers must move, until it is answered."""
+    """One DeleteRecords until it is answered; it waits on partitions with lagging followers."""
 
     __slots__ = ("_deadline", "_own", "_request", "_response", "_waiting")
 
@@ -70,7 +70,7 @@ class DelayedDeleteRecords(Woken):
         response: DeleteRecordsResponse,
         waiting: Waiting,
     ) -> None:
-        """`waiting` has partitions, their target log starts, and their parts of `response`."""
+        """`waiting` has partitions, their target log start offsets, and parts of `response`."""
         super().__init__(runtime)
         self._own = own
         self._request = request

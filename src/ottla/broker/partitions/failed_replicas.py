@@ -1,7 +1,7 @@
 """Reports to the controller, through the store, that replicas of this broker went offline.
 
-The controller then sends all LeaderAndIsr again, and learns from the answers which replicas are
-offline (Kafka's `/log_dir_event_notification`).
+The controller then sends LeaderAndIsr for all partitions again, and learns from the answers which
+replicas are offline (Kafka's `/log_dir_event_notification`).
 """
 
 import asyncio

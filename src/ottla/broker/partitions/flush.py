@@ -1,9 +1,9 @@
-"""Group commit: one fsync job at a time, for all partitions appended to in the meantime.
+"""Group commit: one fsync job at a time, for all partitions appended to since the last one.
 
-What a turn of the loop appends is flushed together; while the disk is busy the next group
-gathers. The completion of a job advances the flushed ends, and so answers requests waiting there.
-Where no request waits (acks=1 and no reader at the end) a job begins a few milliseconds later,
-so that the disk is not kept busy without need.
+Records appended in one turn of the loop are flushed together; while the disk is busy, the next
+group gathers. A finished job advances the recovery points, so waiting requests are answered. If no
+request waits (acks=1, and no consumer at the end of the log), a job starts a few milliseconds
+later, to keep the disk less busy.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _RELAXED_S = 0.005
 
 
 class Flushable(Protocol):
-    """A partition, as the flusher sees it."""
+    """The part of a partition that the flusher uses."""
 
     log: Log
 
@@ -77,7 +77,7 @@ Outcome = list[tuple[Flushable, Log, FlushJob, StorageError | None]]
 
 
 class Flusher:
-    """Flushes partitions in the background; with `inline` (memory) at the end of the turn."""
+    """Flushes partitions in the background; with `inline` (logs in memory) within the loop."""
 
     def __init__(
         self,
@@ -91,10 +91,9 @@ class Flusher:
         self._clock = clock
         self._inline = inline
         self._dirty: dict[Flushable, None] = {}
-        # The dirty partitions to checkpoint, so that a recovery starts there.
+        # The dirty partitions to flush with a checkpoint, from which a recovery can start.
         self._checkpoints: set[Flushable] = set()
-        # Whether a job runs; when the next one begins, if anything is dirty; whether a request
-        # waits.
+        # Whether a job runs; the timer for the next job; whether a request waits for it.
         self._running = False
         self._start: asyncio.Handle | None = None
         self._urgent = False
@@ -128,12 +127,12 @@ class Flusher:
         self.mark_dirty(partition)
 
     def forget(self, partition: Flushable) -> None:
-        """Forget a partition that is no longer there."""
+        """Forget a partition that was closed or moved to another directory."""
         self._dirty.pop(partition, None)
         self._checkpoints.discard(partition)
 
     async def settle(self) -> None:
-        """Wait until everything marked so far is flushed or has failed."""
+        """Wait until all partitions marked so far are flushed or have failed."""
         if self._dirty or self._running:
             self.hurry()
             settled = self._loop.create_future()
@@ -141,7 +140,7 @@ class Flusher:
             await settled
 
     def close(self) -> None:
-        """Stop, once the last job is done."""
+        """Stop after the running job is done."""
         if self._start is not None:
             self._start.cancel()
         self._worker.close()
@@ -183,7 +182,7 @@ class Flusher:
         now_ms = self._clock.now_ms()
         for partition, log, job, error in outcome:
             if partition.log is not log:
-                continue  # The partition was moved meanwhile to a log that was flushed then.
+                continue  # The partition was moved meanwhile, and its new log was flushed then.
             if error is None:
                 log.on_flushed(job, now_ms)
                 partition.on_flushed()
@@ -215,7 +214,7 @@ def _run(batch: Batch) -> Outcome:
     return outcome
 
 
-# After this many bytes or this long a partition is flushed with a checkpoint.
+# After this many bytes or milliseconds, a log is flushed with a checkpoint.
 _BYTES = 16 << 20
 _MS = 60_000
 
@@ -235,12 +234,12 @@ class CheckpointPace:
         self._when_ms = now_ms
 
     def is_due(self, log: Log, now_ms: int) -> bool:
-        """Whether the log has grown much since its checkpoint, or at all since a long time."""
+        """Whether the log has grown by `_BYTES` since its checkpoint, or at all within `_MS`."""
         if log.log_end_offset == self._end:
             return False
         grown_bytes = log.size_bytes - self._size_bytes
         return grown_bytes >= _BYTES or now_ms - self._when_ms >= _MS
 
     def on_copied(self, log: Log) -> None:
-        """Note that the same records are now in `log`, in other files."""
+        """Note that the partition now uses `log`, a copy with the same records."""
         self._size_bytes = log.size_bytes

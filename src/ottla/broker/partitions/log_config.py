@@ -1,4 +1,4 @@
-"""The settings of a log, from its topic, with the broker's as defaults."""
+"""The settings of a log: those of its topic, with the broker's settings as defaults."""
 
 from ottla.base.settings import BrokerSettings, topic_value
 from ottla.controller.election import Rules
@@ -7,7 +7,7 @@ from ottla.storage.segment.config import LogConfig
 
 
 def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
-    """The settings of a topic's logs: the topic's, else the broker's, else the defaults."""
+    """Return the settings of a topic's logs: the topic's own, else the broker's, else defaults."""
 
     def integer(name: str) -> int:
         value = topic_value(name, topic.configs, settings).value
@@ -58,9 +58,9 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
 
 
 def election_rules(topic: TopicImage, image: ClusterImage, settings: BrokerSettings) -> Rules:
-    """The present election settings of a topic.
+    """Return the current election settings of a topic.
 
-    The image's settings are newer than those that `topic` was read with.
+    The settings in `image` are used if it has the topic, because they are newer than in `topic`.
     """
     shown = image.topics_by_id.get(topic.id)
     configs = topic.configs if shown is None else shown.configs

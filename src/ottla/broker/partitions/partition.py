@@ -1,7 +1,7 @@
 """One partition on this broker: its log, role, high watermark and waiting requests.
 
-The cores in `replica` decide the role and what follows from it; `broker.replication.roles`
-carries it out. This module has what produce and fetch requests need.
+The cores in `replica` decide on the role, and `broker.replication.roles` carries out their
+decisions. This module serves produce and fetch requests.
 """
 
 from collections import deque
@@ -41,7 +41,7 @@ class PartitionRoles(Protocol):
     """Carries out changes of a partition's role; `broker.replication.roles` implements it."""
 
     def on_own_end(self, partition: "Partition", own_end: int) -> None:
-        """Note that the log holds everything below `own_end`: flushed, with group commit."""
+        """Note that the log holds all records below `own_end`; with group commit, flushed ones."""
         ...
 
     def on_failure(self, partition: "Partition") -> None:
@@ -49,7 +49,7 @@ class PartitionRoles(Protocol):
         ...
 
     def on_config(self, partition: "Partition") -> None:
-        """The settings of the partition's topic have changed."""
+        """Apply changed settings of the partition's topic."""
         ...
 
     def become(self, partition: "Partition", image: PartitionImage) -> object:
@@ -57,7 +57,7 @@ class PartitionRoles(Protocol):
         ...
 
     def give_up(self, partition: "Partition", reason: str) -> None:
-        """Give up the role; waiting requests are answered."""
+        """Give up the role, and answer waiting requests."""
         ...
 
     @property
@@ -72,7 +72,10 @@ class PartitionRoles(Protocol):
 
 
 class OnBehalf(NamedTuple):
-    """The producer for whose transaction a coordinator writes; `guard` as in `Partition.append`."""
+    """The producer of the transaction to which a coordinator's records belong.
+
+    `guard` is passed to `Partition.append`.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -80,10 +83,10 @@ class OnBehalf(NamedTuple):
 
 
 class Partition:
-    """A replica of a partition, whatever its role.
+    """A replica of a partition, whether leader or follower.
 
-    Invariant: log_start_offset <= high_watermark <= log_end_offset; at most one of `leader` and
-    `follower` is there; `closed` is None exactly while this broker leads and may append.
+    Invariants: log_start_offset <= high_watermark <= log_end_offset. At most one of `leader` and
+    `follower` is set. `closed` is None if and only if this broker leads and may append.
     """
 
     def __init__(
@@ -99,11 +102,11 @@ class Partition:
         group_commit: bool,
         on_storage_error: Callable[["Partition", StorageError], None],
     ) -> None:
-        """`high_watermark` is the value of the last checkpoint."""
+        """`high_watermark` is the value in the checkpoint file."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        # The state that determined the role; its leader epoch and version are -1 before the first.
+        # The state that determined the role, its leader epoch and version (-1 if there is none).
         self.image: PartitionImage | None = None
         self.leader_epoch = -1
         self.version = -1
@@ -121,18 +124,18 @@ class Partition:
         self._on_storage_error = on_storage_error
         # (offset, callback) of requests that wait for the high watermark, in offset order.
         self._acks: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
-        # In the order of arrival, in which they are woken.
+        # Waiters are woken in the order of arrival.
         self.waiters: dict[Waiter, None] = {}
         self.watchers: dict[Watcher, None] = {}
-        # The followers' log starts as last reported, and the requests that wait for them to change.
+        # The last reported log start offsets of followers, and requests that wait for their change.
         self.follower_starts: dict[int, int] = {}
         self.start_waiters: dict[Waiter, None] = {}
         # Called once, after the next flush; set by a follower's fetcher.
         self.on_next_flush: Callable[[Partition], None] | None = None
         self._checkpoints = CheckpointPace(log, clock.now_ms())
-        # Why the log cannot be used: its disk has failed, or it was given up.
+        # Why the log cannot be used: its disk has failed, or it was closed or deleted.
         self.failure: str | None = None
-        # Why clients may not append here; None while they may.
+        # Why clients cannot read and append; None if they can.
         self.closed: str | None = f"{topic_partition} is not led by this broker"
         self._closed_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -158,12 +161,12 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset below which every transaction is decided (LSO)."""
+        """The last stable offset (LSO): every transaction below it is committed or aborted."""
         return self.log.producers.last_stable_offset(self.high_watermark, self.log.log_start_offset)
 
     @property
     def own_end(self) -> int:
-        """The end that this replica counts as durable: the flushed end with group commit."""
+        """The log end offset; with group commit, the end of the flushed records."""
         log = self.log
         return (
             min(log.flush_state.recovery_point, log.log_end_offset)
@@ -181,7 +184,7 @@ class Partition:
     ) -> Appended:
         """Append a validated batch, whose buffer is patched in place. Raises OttlaError.
 
-        The first batch of a transaction in this partition needs a `guard`, which shows that the
+        The first batch of a transaction in this partition needs a `guard`: the proof that the
         coordinator has verified the transaction.
         """
         if self.closed is not None:
@@ -202,9 +205,10 @@ class Partition:
     ) -> int | None:
         """Append validated batches with one write; return the first offset.
 
-        They are data outside of transactions, without a producer id or all of one producer and in
-        order. Their buffers are patched in place. Returns None, and appends nothing, if they must
-        be appended one by one. Raises OttlaError; then none of them is appended.
+        The batches have no control records and belong to no transaction. They have no producer id,
+        or all the same one and are in order. Their buffers are patched in place. Returns None, and
+        appends nothing, if they must be appended one by one. Raises OttlaError; then no batch is
+        appended.
         """
         log = self.log
         if self.closed is not None or self.gaps.is_any or not can_append_run(log, headers, now_ms):
@@ -237,7 +241,7 @@ class Partition:
             self._notify_appended()
 
     def _append_in_order(self, buffer: memoryview, header: BatchHeader, now_ms: int) -> Appended:
-        """Append, unless earlier batches of this producer may still be on their way."""
+        """Append, unless earlier batches of this producer may still arrive."""
         log = self.log
         producer_id = header.producer_id
         if header.base_sequence > 0 <= producer_id and producer_id not in log.producers.entries:
@@ -246,7 +250,7 @@ class Partition:
             appended = log.append_as_leader(buffer, header, self.leader_epoch, now_ms)
         except StorageError as error:
             self._on_storage_error(self, error)
-            # The batch may be sent again when there is space.
+            # The producer may retry the batch when there is space.
             self.gaps.on_refused(header, error.code)
             raise
         except OttlaError as error:
@@ -260,10 +264,10 @@ class Partition:
         return appended
 
     def _check_old_committed(self, entry: ProducerEntry) -> None:
-        """Raise a retriable OttlaError for a repeated batch that may not be committed yet.
+        """Raise a retriable OttlaError for a duplicate batch that may not be committed yet.
 
-        The batch is older than those in `entry`. DUPLICATE_SEQUENCE_NUMBER would be wrong, because
-        a producer takes it for an acknowledgement.
+        The batch is older than the batches in `entry`. DUPLICATE_SEQUENCE_NUMBER would be wrong
+        here, because producers treat it as an acknowledgement.
         """
         if self.high_watermark < entry.batches[0].first_offset:
             raise OttlaError(
@@ -273,7 +277,7 @@ class Partition:
             )
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> None:
-        """Append the leader's records. Raises OttlaError; batches before a faulty one stay."""
+        """Append the leader's records. Raises OttlaError; batches before a bad one are kept."""
         log = self.log
         before = log.log_end_offset
         try:
@@ -317,12 +321,12 @@ class Partition:
         )
 
     def add_waiter(self, waiter: Waiter) -> None:
-        """Wake `waiter` whenever the high watermark moves."""
+        """Wake `waiter` whenever the high watermark advances."""
         self.waiters[waiter] = None
         self._flusher.hurry()
 
     def check_leader_epoch(self, epoch: int) -> None:
-        """Refuse a client that names another leader epoch (KIP-320); -1 means it knows none."""
+        """Raise OttlaError if a client sent another leader epoch (KIP-320); -1 means none."""
         if epoch < 0 or epoch == self.leader_epoch:
             return
         if epoch < self.leader_epoch:
@@ -346,7 +350,7 @@ class Partition:
             raise OttlaError(self._closed_code, self.closed)
 
     def check_in_sync(self) -> None:
-        """Raise OttlaError if too few replicas are in sync to commit anything (P25)."""
+        """Raise OttlaError if the ISR is smaller than min.insync.replicas (P25)."""
         if self.under_min_isr:
             image = self.image
             count = 0 if image is None else len(image.isr)
@@ -357,7 +361,7 @@ class Partition:
             )
 
     def note_refused(self, records: object, code: ErrorCode) -> None:
-        """Note a batch that was refused before validation, and is likely to be sent again."""
+        """Note a batch that was rejected before validation, and that the producer may retry."""
         if (
             self.leader is not None
             and isinstance(records, memoryview)
@@ -366,10 +370,10 @@ class Partition:
             self.gaps.on_refused(read_header(records), code)
 
     def latest_offset(self) -> int:
-        """The end offset that consumers may see. Raises OttlaError.
+        """Return the latest offset for consumers, the high watermark. Raises OttlaError.
 
-        After an election it raises OFFSET_NOT_AVAILABLE until this leader has committed all records
-        that consumers may have read from the former leader (R-10).
+        The error is OFFSET_NOT_AVAILABLE after an election, until this leader has committed all
+        records that consumers may have read from the former leader (R-10).
         """
         self.check_led()
         assert self.leader is not None
@@ -382,22 +386,22 @@ class Partition:
         return latest
 
     def epoch_of(self, offset: int) -> int:
-        """The leader epoch in which the record at `offset` was appended; -1 where unknown."""
+        """Return the leader epoch in which the record at `offset` was appended; -1 if unknown."""
         return self.log.leader_epochs.epoch_of(offset)
 
     def advance_log_start(self, offset: int) -> None:
-        """Make everything below `offset` unreadable; retention deletes the files."""
+        """Advance the log start offset, as DeleteRecords does; retention deletes the files."""
         self.check_led()
         self.log.advance_log_start(offset, StartCause.DELETE_RECORDS, self._clock.now_ms())
         self._wake()
         self.notify_log_start()
 
     def notify_log_start(self) -> None:
-        """Send followers the new log start at once, even if no record is appended."""
+        """Send followers the new log start offset at once, even if no record is appended."""
         self._notify_appended()
 
     def on_follower_start(self, broker_id: int, log_start_offset: int) -> None:
-        """Note that a follower's log begins at `log_start_offset`."""
+        """Note a follower's log start offset, and wake the requests that wait for it."""
         self.follower_starts[broker_id] = log_start_offset
         for waiter in list(self.start_waiters):
             waiter.wake()
@@ -409,8 +413,8 @@ class Partition:
     ) -> tuple[int, int]:
         """Append the broker's own records as one batch; return its first and last offset.
 
-        `records` are pairs of key and value; with `producer` they are a part of its transaction.
-        The caller must wait until they are committed. Raises OttlaError.
+        `records` are pairs of key and value. With `producer` they belong to its transaction. The
+        caller must wait until they are committed. Raises OttlaError.
         """
         assert records
         self.check_in_sync()
@@ -436,9 +440,9 @@ class Partition:
         *,
         raises_epoch: bool,
     ) -> int:
-        """Append a producer's marker; return the end offset that must be committed.
+        """Append a producer's end-of-transaction marker; return the end offset to be committed.
 
-        `raises_epoch` as in `ProducerStates.check_marker`. Raises OttlaError.
+        For `raises_epoch` see `ProducerStates.check_marker`. Raises OttlaError.
         """
         self.check_led()
         self.check_in_sync()
@@ -453,12 +457,12 @@ class Partition:
         return self.log_end_offset
 
     def flush_soon(self) -> None:
-        """Include everything appended so far in the next flush job."""
+        """Include all unflushed records in the next flush job."""
         if self.failure is None and self.log.flush_state.recovery_point < self.log.log_end_offset:
             self._flusher.mark_dirty(self)
 
     def checkpoint_soon(self, now_ms: int) -> bool:
-        """Request a checkpoint if a recovery would read much otherwise; return whether it would."""
+        """Request a checkpoint if one is due, see `CheckpointPace`; return whether it is."""
         if self.failure is not None or not self._checkpoints.is_due(self.log, now_ms):
             return False
         self._checkpoints.note(self.log, now_ms)
@@ -466,7 +470,7 @@ class Partition:
         return True
 
     def on_flushed(self) -> None:
-        """Act on a finished flush of this log, whose recovery point has advanced."""
+        """Handle a finished flush of this log, whose recovery point has advanced."""
         if self.failure is not None:
             return
         if self.group_commit:
@@ -480,11 +484,11 @@ class Partition:
         self._on_storage_error(self, error)
 
     def on_storage_error(self, error: StorageError) -> None:
-        """Act on a failed read or write of the log, which may be taken offline."""
+        """Handle a failed read or write of the log, which may take the log offline."""
         self._on_storage_error(self, error)
 
     def replace_log(self, log: Log) -> None:
-        """Replace the log by a complete, flushed copy in another directory."""
+        """Replace the log with a complete, flushed copy in another directory."""
         assert log.log_end_offset == self.log.log_end_offset
         self.log = log
         if self.leader is not None:
@@ -496,7 +500,7 @@ class Partition:
         self.on_flushed()
 
     def open_to_clients(self) -> None:
-        """Let clients read and append, as this broker leads."""
+        """Let clients read and append, because this broker leads."""
         assert self.leader is not None
         assert self.failure is None
         self.closed = None
@@ -504,7 +508,7 @@ class Partition:
     def close_to_clients(
         self, reason: str, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
     ) -> None:
-        """Refuse clients' reads and appends until the partition is opened again."""
+        """Reject clients' reads and appends until the partition is opened again."""
         if self.failure is None:
             self.closed = reason
             self._closed_code = code
@@ -516,7 +520,7 @@ class Partition:
             callback(code)
 
     def fail(self, reason: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
-        """Stop serving; answer everything that waits."""
+        """Stop using the log, and answer all waiting requests with `code`."""
         self.close_to_clients(reason, code)
         self.failure = self.failure or reason
         self._flusher.forget(self)
@@ -525,7 +529,7 @@ class Partition:
         self.wake_all()
 
     def wake_all(self) -> None:
-        """Wake all waiters after a change of the log's role or state."""
+        """Wake all waiters after a change of the replica's role or state."""
         self._wake()
         for waiter in list(self.start_waiters):
             waiter.wake()
@@ -549,7 +553,7 @@ class Partition:
             watcher.on_committed()
 
     def lower_high_watermark(self, offset: int) -> None:
-        """Lower the high watermark to the end of the truncated log."""
+        """Lower the high watermark to `offset`, the end of the truncated log."""
         self.high_watermark = min(self.high_watermark, offset)
 
     def _notify_appended(self) -> None:

@@ -38,10 +38,10 @@ ConfigOf = Callable[[TopicImage], LogConfig]
 
 
 class StopOrder(NamedTuple):
-    """An order to give up a replica, and with `delete` its log.
+    """The controller's order to stop a replica, and with `delete` to delete its log.
 
-    An epoch below the known one is of an order that a later one overtook: -1 and -2 switch the
-    check off (KIP-570).
+    An order with a leader epoch below the replica's own is outdated. The epochs -1 and -2 disable
+    this check (KIP-570).
     """
 
     topic: str
@@ -51,7 +51,7 @@ class StopOrder(NamedTuple):
 
 
 class Partitions:
-    """Every replica on this broker, whatever its role.
+    """All replicas on this broker, leaders and followers.
 
     Invariant: a partition is found by name if and only if it is found by its topic's id.
     """
@@ -80,9 +80,9 @@ class Partitions:
         self._by_id: dict[tuple[UUID, int], Partition] = {}
         # Partitions whose log could not be opened, with the reason.
         self._refused: dict[Key, StorageError] = {}
-        # The topics' own settings, as last applied to the logs.
+        # The topics' own settings that were last applied to the logs.
         self._configs: dict[str, Mapping[str, str]] = {}
-        # Topics of the last applied image.
+        # The ids of all topics in the last applied image.
         self._topic_ids: frozenset[TopicId] = frozenset()
         self._applying = asyncio.Lock()
         # Emitted after replicas went offline.
@@ -97,14 +97,14 @@ class Partitions:
 
     # Hot: once per partition of a request.
     def get(self, topic: str, index: int) -> Partition:
-        """The partition of that name. Raises OttlaError with Kafka's code if it is not here."""
+        """Return a partition. Raises OttlaError with Kafka's code if this broker lacks it."""
         partition = self._by_name.get((topic, index))
         if partition is None:
             raise self._refused.get((topic, index)) or self._missing(topic, index)
         return partition
 
     def get_by_id(self, topic_id: UUID, index: int) -> Partition:
-        """The partition of the topic with that id. Raises OttlaError."""
+        """Return the partition of the topic with this id. Raises OttlaError."""
         partition = self._by_id.get((topic_id, index))
         if partition is not None:
             return partition
@@ -114,12 +114,12 @@ class Partitions:
         return self.get(topic.name, index)
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with that id, which may have partitions on other brokers only."""
+        """Return the name of the topic with this id, even if it has no replica on this broker."""
         topic = self._view.image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 
     def exists(self, topic: str, index: int) -> bool:
-        """Whether the cluster has that partition, on any broker."""
+        """Whether the partition exists on any broker of the cluster."""
         return self._view.image.partition(topic, index) is not None
 
     def _missing(self, topic: str, index: int) -> OttlaError:
@@ -132,11 +132,11 @@ class Partitions:
         )
 
     def find(self, topic: str, index: int) -> Partition | None:
-        """The partition of that name; None if it is not here."""
+        """Return a partition; None if this broker lacks it."""
         return self._by_name.get((topic, index))
 
     async def apply(self, image: ClusterImage) -> None:
-        """Delete and configure partitions to match `image`; only an order opens new ones."""
+        """Delete and configure partitions to match `image`; only `order` opens new ones."""
         async with self._applying:
             await self._delete_gone(image)
             for name in {topic for topic, _ in self._by_name}:
@@ -147,12 +147,10 @@ class Partitions:
     async def order(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> dict[Key, OttlaError]:
-        """Open partitions that are not open and give them roles.
+        """Open partitions that are not open yet, and give them roles; return the errors.
 
-        Return the failures with their errors.
-
-        Returns when that is done: only then may a topic be answered as created. A state older than
-        the present one changes nothing.
+        A topic may be reported as created only after this has returned. A state older than the
+        current one changes nothing.
         """
         async with self._applying:
             return await self._take(states)
@@ -160,7 +158,7 @@ class Partitions:
     async def _take(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> dict[Key, OttlaError]:
-        """Open missing partitions, then give each its role. Opening waits for the disk."""
+        """Open missing partitions, which waits for the disk; then give each its role."""
         states = list(states)
         await self._open_missing((topic, index) for topic, index, _ in states)
         given_up = [
@@ -188,9 +186,10 @@ class Partitions:
         return failed
 
     def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
-        """Give up a damaged replica that is outside ISR and ELR; return whether it was.
+        """Delete the damaged log of a replica if that loses nothing; return whether it did.
 
-        That needs another broker to lead, and this one to be neither in sync nor eligible.
+        Another broker must lead, and this one must be in neither the ISR nor the ELR. The log is
+        then copied from the leader.
         """
         own = self._roles.registration.broker_id
         if own in state.isr or state.leader in (NO_LEADER, own) or own not in state.replicas:
@@ -220,7 +219,7 @@ class Partitions:
         return {(name.topic, name.partition): error for name, error in failed.items()}
 
     async def stop(self, orders: Sequence[StopOrder]) -> dict[Key, OttlaError]:
-        """Stop replicas, and delete their logs if ordered; return the failures."""
+        """Stop replicas, and delete their logs if ordered; return the errors."""
         failed: dict[Key, OttlaError] = {}
         async with self._applying:
             self._departures.announce(
@@ -272,12 +271,12 @@ class Partitions:
                 self._configure(topic)
 
     def on_storage_error(self, partition: Partition, error: StorageError) -> None:
-        """Take offline the replicas that a failed read or write concerns."""
+        """Take the replicas offline that are affected by a failed read or write."""
         if self._by_name.get((partition.topic, partition.index)) is not partition:
-            return  # The partition was deleted meanwhile; another may have its name.
+            return  # The partition was deleted meanwhile, and may have been created again.
         now_ms = self._clock.monotonic_ms()
         is_kept = self._keep_damaged(partition, error)
-        # A full disk refuses every batch, so this is logged at intervals.
+        # A full disk makes every append fail, so this is logged at intervals.
         is_due = self._reminders.admit("storage", now_ms) is not None
         if (error.stops_log and not is_kept) or is_due:
             _log.error("%s%s", error.message, _KEPT if is_kept else "")
@@ -292,7 +291,7 @@ class Partitions:
             self.on_failed.emit()
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """The high watermarks of all partitions, for the checkpoint."""
+        """Return the high watermarks of all partitions, for the checkpoint."""
         return {
             partition.topic_partition: partition.high_watermark
             for partition in self._by_name.values()
@@ -306,9 +305,10 @@ class Partitions:
         self._by_id.clear()
 
     async def _delete_gone(self, image: ClusterImage) -> None:
-        """Delete the partitions of topics that the last image had and this one lacks.
+        """Delete the partitions of topics that were in the last image and are not in this one.
 
-        A topic that no image had yet is not gone: LeaderAndIsr may come before UpdateMetadata.
+        Partitions of topics that were never in an image are kept, because LeaderAndIsr may arrive
+        before UpdateMetadata.
         """
         gone = self._topic_ids.difference(image.topics_by_id)
         self._topic_ids = frozenset(image.topics_by_id)
@@ -338,7 +338,7 @@ class Partitions:
         }
         if not topics:
             return
-        # Per topic, because this takes longer than the work per partition.
+        # Derived once per topic, because this takes longer than the work per partition.
         by_name = {topic.name: topic for topic in topics.values()}
         configs = {name: self._config_of(topic) for name, topic in by_name.items()}
         wanted = [
@@ -349,7 +349,7 @@ class Partitions:
         def open_logs() -> dict[TopicPartition, Log | StorageError]:
             found = self._directories.open_all(wanted, now_ms=self._clock.now_ms())
             if self._group_commit:
-                # Recovered records may not be on the disk yet; visible records must be.
+                # Recovered records may not be on the disk yet, but records in use must be.
                 for topic_partition, log in found.items():
                     if isinstance(log, Log) and log.flush_state.recovery_point < log.log_end_offset:
                         try:
@@ -402,13 +402,16 @@ class Partitions:
         self._by_id[topic.id, key[1]] = partition
 
     def _is_last_resort(self, topic: TopicImage | None, index: int) -> bool:
-        """Whether coordinators need a damaged log, because no other broker has a copy."""
+        """Whether this is the only replica of an internal topic's partition."""
         if topic is None or not topic.is_internal or index >= len(topic.partitions):
             return False
         return topic.partitions[index].replicas == (self._roles.registration.broker_id,)
 
     def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
-        """Keep using a damaged log until the next start, because nothing can replace it."""
+        """Keep using a damaged log if it is the last resort, and salvage it at the next start.
+
+        Return whether it is kept.
+        """
         topic = self._view.image.topic(partition.topic)
         if not isinstance(error, LogCorrupt) or not self._is_last_resort(topic, partition.index):
             return False

@@ -1,4 +1,4 @@
-"""Removes logs and the files of deleted segments, and writes the ledgers of deleted offsets."""
+"""Removes logs and files of deleted segments from the disk, and writes ledgers."""
 
 import asyncio
 import logging
@@ -17,17 +17,20 @@ _log = logging.getLogger(__name__)
 
 
 class Removals:
-    """Deletions not yet due; with `inline` (memory) files are removed on the loop."""
+    """Deletions that wait for file.delete.delay.ms.
+
+    Files are removed in a thread, or on the loop with `inline` (logs in memory).
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, inline: bool = False) -> None:
         self._loop = loop
         self._inline = inline
-        # A thread of its own, so that a thousand removals delay no other job.
+        # A separate thread, so that a thousand removals delay no other work.
         self._thread = ThreadPoolExecutor(1, "ottla-remove")
         self._waiting: dict[Deletion, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
-        """Deletions that are not yet due."""
+        """The number of deletions that are not yet due."""
         return len(self._waiting)
 
     def remove_later(self, deletion: Deletion) -> None:
@@ -55,7 +58,7 @@ class Removals:
         if self._inline:
             _run(deletion)
         else:
-            # Removing a file of a gigabyte takes the system a while.
+            # Removing a file of a gigabyte may take long.
             self._loop.run_in_executor(self._thread, _run, deletion)
 
 
@@ -67,10 +70,7 @@ def _run(deletion: Deletion) -> None:
 
 
 class Departures:
-    """Logs being removed from the broker's log directories.
-
-    Callers must not open one of them meanwhile.
-    """
+    """Logs that are being removed from the log directories; they must not be opened meanwhile."""
 
     def __init__(self, directories: LogDirectories, removals: Removals) -> None:
         self._directories = directories
@@ -78,16 +78,16 @@ class Departures:
         self._waiting: dict[TopicPartition, Departure] = {}
 
     def announce(self, partitions: Iterable[TopicPartition]) -> None:
-        """Announce logs to be added in slices, whose checkpoints are written once for all."""
+        """Omit logs from the next checkpoints, which are written once, before `add` is called."""
         for partition in partitions:
             self._directories.forget(partition)
 
     def add(self, partition: TopicPartition) -> None:
-        """Take a log out of its directory. Raises OttlaError."""
+        """Close a log to be removed, and take it out of its directory. Raises OttlaError."""
         self._waiting[partition] = self._directories.take_out(partition)
 
     async def carry_out(self) -> dict[TopicPartition, OttlaError]:
-        """Rename the folders of the added logs durably; return the failures with their errors."""
+        """Rename the folders of the added logs for deletion, durably; return the errors."""
         waiting, self._waiting = self._waiting, {}
         if not waiting:
             return {}
@@ -107,7 +107,7 @@ class Departures:
 
 
 async def write_ledger(runtime: Runtime, log: Log) -> None:
-    """Write the log's ledger to the disk as it is now. Raises StorageError."""
+    """Write the current ledger of a log to the disk. Raises StorageError."""
     job = log.ledger.job(log.filesystem, log.folder)
     if job is None:
         return

@@ -1,15 +1,16 @@
-"""Gaps in a producer's sequence that may still close, in one leader epoch. Pure.
+"""Gaps in a producer's sequence numbers that may still close, in one leader epoch. Pure.
 
-A producer has several batches on the way. A batch comes before its predecessor if that was
-refused with a retriable error, or went to the former leader and is yet to be sent again:
-librdkafka may send what follows first, as one thread of it gives a batch back while another takes
-the next one. OUT_OF_ORDER_SEQUENCE_NUMBER would say that records are lost. librdkafka then begins
-a new epoch in all partitions, and unanswered batches that were appended elsewhere are appended
-twice. Appending the batch where the producer is unknown is worse: the client takes that as proof
-that the batches before it were appended, too.
+A producer has several batches in flight. A batch arrives before its predecessor if the predecessor
+failed with a retriable error, or went to the former leader, and was not retried yet: in librdkafka
+one thread may requeue a batch while another one sends the next. OUT_OF_ORDER_SEQUENCE_NUMBER would
+mean that records are lost. librdkafka would then start a new epoch in all partitions, and its
+unanswered batches that were appended elsewhere would be appended twice. Appending the batch if the
+producer is unknown would be worse: the client would conclude that the earlier batches were
+appended, too.
 
-So such a batch is refused once with a retriable error. A client sends its batches again in order.
-A producer that sends the same batch a second time has nothing before it: the gap is real.
+So such a batch is rejected once with a retriable error, and the client retries its batches in
+order. If the producer sends the same batch a second time, there is no earlier batch to retry, and
+the gap is real.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -17,13 +18,16 @@ from ottla.base.ids import NO_SEQUENCE
 from ottla.record.header import BatchHeader
 from ottla.storage.producers.state import BATCHES_KEPT, SEQUENCE_MASK, ProducerEntry
 
-# The number of producers remembered; the oldest are dropped for new ones.
+# The most producers remembered; new ones replace the oldest.
 _PRODUCERS_MAX = 1_000
 _HALF = SEQUENCE_MASK // 2
 
 
 class _Doubt:
-    """A producer with a batch refused or sent back, and none appended since."""
+    """A producer with rejected batches, and no batch appended since.
+
+    A batch is refused for any retriable error, and sent back because it arrived too early.
+    """
 
     __slots__ = ("code", "producer_epoch", "refused", "sent_back")
 
@@ -32,7 +36,7 @@ class _Doubt:
         # The first sequence of the earliest refused batch, and its error.
         self.refused = NO_SEQUENCE
         self.code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        # First sequences of the batches sent back last.
+        # The first sequences of the last batches sent back.
         self.sent_back: list[int] = []
 
 
@@ -52,18 +56,18 @@ class SequenceGaps:
 
     @property
     def is_any(self) -> bool:
-        """Whether any producer is in doubt."""
+        """Whether any producer has rejected batches."""
         return bool(self._doubts)
 
     def on_refused(self, header: BatchHeader, code: ErrorCode) -> None:
-        """Note a batch that was refused with a retriable error."""
+        """Note a batch that was rejected with a retriable error."""
         if header.producer_id < 0 or header.base_sequence == NO_SEQUENCE:
             return
         doubt = self._of(header)
         sequence = header.base_sequence
         if doubt.refused == NO_SEQUENCE or not _is_before(doubt.refused, sequence):
             doubt.refused, doubt.code = sequence, code
-            # The batch has not come again yet, so later ones may still come too early.
+            # The batch was not retried yet, so later batches may still arrive too early.
             doubt.sent_back.clear()
 
     def on_appended(self, producer_id: int) -> None:
@@ -71,9 +75,10 @@ class SequenceGaps:
         self._doubts.pop(producer_id, None)
 
     def check(self, entry: ProducerEntry | None, header: BatchHeader) -> None:
-        """Refuse a batch that does not continue `entry`; retriably if the gap may close.
+        """Raise a retriable OttlaError for an out-of-order batch if the gap may still close.
 
-        Raises OttlaError: NOT_LEADER_OR_FOLLOWER, or the error of an earlier refused batch.
+        `entry` is the producer's state in the log, if any. The error is NOT_LEADER_OR_FOLLOWER, or
+        that of an earlier refused batch.
         """
         sequence = header.base_sequence
         doubt = self._doubts.get(header.producer_id)

@@ -1,6 +1,6 @@
-"""Periodic work on all logs of a broker: flush by time, checkpoints, producers, scrubbing.
+"""Periodic work on all logs of a broker: flushes, checkpoints, producer expiration, scrubbing.
 
-Each chore has a timer of its own; what takes the disk long runs in a thread.
+Each task has a timer of its own. Slow disk access runs in a thread.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from ottla.storage.producers.state import PRODUCERS_MAX
 
 _log = logging.getLogger(__name__)
 
-# After an orderly stop there is no hurry: requests come first.
+# The pause before the first round after a clean shutdown.
 _FIRST_PAUSE_S = 60.0
 _SECOND_LOOK_S = 0.5
 _SHORTEST_SLEEP_S = 0.1
@@ -27,7 +27,7 @@ _LONGEST_SLEEP_S = 86_400.0
 
 
 class Scrubber:
-    """Scrubs one broker's logs."""
+    """Reads all logs of a broker again and again to find damage."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Scrubber:
         self.damages = 0
 
     async def run(self) -> None:
-        """Scrub forever; start soon if the broker's last stop was unclean."""
+        """Scrub forever; start at once if the broker's last shutdown was unclean."""
         clock = self._runtime.clock
         if all(directory.run.was_clean for directory in self._directories.online):
             await asyncio.sleep(_FIRST_PAUSE_S)
@@ -82,7 +82,7 @@ class Scrubber:
             scrub.close()
 
     async def _look_again(self, partition: Partition, scrub: SegmentScrub) -> None:
-        """Report damage only if it is read twice: a single wrong read need not be damage."""
+        """Read again after damage was found, and report it only if it is still there."""
         await asyncio.sleep(_SECOND_LOOK_S)
         try:
             await self._step(scrub)
@@ -110,7 +110,7 @@ class Scrubber:
         return taken / max(self._rate, 1)
 
 
-# Kafka ignores flush.ms unless log.flush.scheduler.interval.ms is set, too; Ottla looks often.
+# Kafka ignores flush.ms unless log.flush.scheduler.interval.ms is set; Ottla always checks.
 _FLUSH_CHECK_MS = 500
 
 # Logs checkpointed in one turn of the loop: 40 µs each.
@@ -122,7 +122,7 @@ _EXPIRATION_SLICE = 100
 
 
 def checkpoint_interval_ms(settings: BrokerSettings) -> int:
-    """The checkpoint interval: the shortest of the settings, as all are written together."""
+    """Return the shortest of the checkpoint intervals, because all are written together."""
     return min(
         settings.integer("log.flush.offset.checkpoint.interval.ms"),
         settings.integer("log.flush.start.offset.checkpoint.interval.ms"),
@@ -150,7 +150,7 @@ class Upkeep:
         self.scrubber = Scrubber(settings, runtime, partitions, directories)
 
     def begin(self) -> None:
-        """Start the tasks, at Kafka's intervals."""
+        """Start the tasks, with Kafka's intervals."""
         settings, every = self._settings, self._chores.every
         if settings.text("log.flush.policy") != "group":
             scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
@@ -172,7 +172,7 @@ class Upkeep:
                 partition.flush_soon()
 
     async def expire_producers(self) -> None:
-        """Drop producers that were silent for longer than the present setting."""
+        """Drop producers that appended nothing for producer.id.expiration.ms."""
         now_ms = self._runtime.clock.now_ms()
         expiration_ms = self._settings.integer(_PRODUCER_EXPIRATION)
         for count, partition in enumerate(list(self._partitions), start=1):
@@ -194,7 +194,10 @@ class Upkeep:
                 await asyncio.sleep(0)
 
     async def write_checkpoints(self) -> None:
-        """Write recovery points, high watermarks and log starts of all directories (P19)."""
+        """Write the checkpoint files of all directories (P19).
+
+        They have the recovery points, high watermarks and log start offsets.
+        """
         now_ms = self._runtime.clock.now_ms()
         partitions = list(self._partitions)
         for start in range(0, len(partitions), _CHECKPOINT_SLICE):

@@ -15,23 +15,23 @@ class Waiter(Protocol):
 
 
 class Watcher(Protocol):
-    """A follower's fetch session, as one partition sees it."""
+    """A follower's fetch session, which a partition notifies of changes."""
 
     def on_appended(self) -> None:
-        """Note records not yet sent to the follower, or a log start that cannot wait."""
+        """Note appended records, or a new log start offset to send to the follower at once."""
         ...
 
     def on_committed(self) -> None:
-        """Note that the high watermark or the log start has changed."""
+        """Note that the high watermark or the log start offset has changed."""
         ...
 
     def on_role(self) -> None:
-        """Note a change of role: the answer decided for the last fetch is void."""
+        """Note a change of role, which invalidates the pending answer to the follower."""
         ...
 
 
 class Woken(ABC):
-    """A `watcher.Waiter` that checks once after the turn, however often it is woken in it."""
+    """A `Waiter` that checks once after each turn of the loop in which it was woken."""
 
     __slots__ = ("_look_scheduled", "_runtime")
 
@@ -51,4 +51,4 @@ class Woken(ABC):
 
     @abstractmethod
     def _look(self) -> None:
-        """Check whether a woken request must still wait; it may be answered already."""
+        """Check whether the request can be answered; it may have been answered already."""

@@ -1,1 +1,1 @@
-"""Retention: which segments are deleted, when, and which readers delay it."""
+"""Retention: deletes old segments, and waits for consumer groups that still need them."""

@@ -1,7 +1,7 @@
-"""Applies retention: first notes deletions in the ledger, and waits for readers.
+"""Applies retention: waits for readers, writes deletions to the ledger, then deletes segments.
 
-The leader of a partition decides; followers of a partition that waits for readers delete what
-their leader has deleted, and nothing else.
+Readers are the groups in `ottla.retention.hold.groups`. In a partition with readers, the leader
+decides, and followers delete only what their leader has deleted.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _SPACE_CHECK_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class RetentionStatus:
-    """The records that retention would delete and readers still need."""
+    """Counts of records kept beyond retention because readers still need them."""
 
     held_partitions: int
     held_bytes: int
@@ -69,13 +69,13 @@ class RetentionKeeper(BrokerPart):
         self._decisions = decisions
         self._removals = removals
         self.readers = readers
-        # By base offset, when retention first wanted to delete a segment that readers still need.
+        # For each segment, by base offset, the time since which retention would delete it.
         self._wanted_since: dict[Partition, dict[int, int]] = {}
-        # The present holds, with the committed offset of each group waited for.
+        # The partitions with held segments, and the committed offset of each of their readers.
         self.held: dict[Partition, tuple[Hold, dict[str, int]]] = {}
 
     def begin(self) -> None:
-        """Apply retention at intervals, and at once if a disk is short of space."""
+        """Start applying retention at intervals, and at once if a disk is short of space."""
         interval_ms = self._settings.integer("log.retention.check.interval.ms")
         self._chores.every(interval_ms, self.apply_retention)
         self._chores.every(_SPACE_CHECK_MS, self.make_room)
@@ -90,7 +90,7 @@ class RetentionKeeper(BrokerPart):
         )
 
     async def apply_retention(self) -> None:
-        """Delete segments that retention no longer keeps."""
+        """Apply retention to all partitions."""
         now_ms = self._runtime.clock.now_ms()
         self._keep_only(self._partitions)
         for partition in self._partitions:
@@ -101,9 +101,9 @@ class RetentionKeeper(BrokerPart):
             await asyncio.sleep(0)
 
     async def make_room(self) -> None:
-        """Where a disk is short of space, apply retention and remove what is deleted, now.
+        """Apply retention and remove deleted files at once if a disk is short of space.
 
-        Where it has room, make the ballast for the time when it has none.
+        On disks with room, create missing ballast files, to be given up when the disk is full.
         """
         if self._directories.is_short_of_space():
             await self.apply_retention()
@@ -118,7 +118,7 @@ class RetentionKeeper(BrokerPart):
         self._wanted_since = {p: since for p, since in self._wanted_since.items() if p in known}
 
     async def _apply_with_ballast(self, partition: Partition, now_ms: int) -> None:
-        """As `apply`; the first that fails on a full disk is given the room of the ballast."""
+        """Do as `apply`; if the disk is full, remove its ballast file and try again."""
         try:
             await self.apply(partition, now_ms)
         except DiskFull:
@@ -172,7 +172,7 @@ class RetentionKeeper(BrokerPart):
 
     @staticmethod
     def _end(log: Log, verdict: Verdict) -> int:
-        """The end offset of the segments to delete."""
+        """Return the end offset of the segments to delete."""
         if verdict.count < len(log.segments):
             return log.segments[verdict.count].base_offset
         return log.log_end_offset
@@ -220,7 +220,7 @@ class RetentionKeeper(BrokerPart):
         setting: str,
         now_ms: int,
     ) -> None:
-        """Log and record which groups lose unread offsets because a bound is reached."""
+        """Log and record the groups that lose unread records because the limit `setting` is hit."""
         for group, committed in readers.items():
             first = max(start, committed)
             if first >= end:

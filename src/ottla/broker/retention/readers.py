@@ -27,7 +27,7 @@ from ottla.wire.messages.group_offsets import (
 # Maps a share group's id and a partition to the start offset, or UNKNOWN.
 StartOffset = Callable[[str, TopicPartition], Awaitable[int]]
 
-# Unknown or nothing committed: in both cases no coordinator reports the records as read.
+# The group has committed no offset, or its coordinator did not answer.
 UNKNOWN = -1
 _TIMEOUT_MS = 30_000
 _IDLE_MS = 60_000
@@ -36,7 +36,7 @@ _SILENCE_MS = 60_000
 
 @dataclass(slots=True)
 class _Asker:
-    """The client of a request to the group coordinator on this same broker."""
+    """The client of a request to the group coordinator on this broker."""
 
     version: int = 0
     client_id: str = "ottla-retention"
@@ -44,7 +44,7 @@ class _Asker:
 
 
 class Readers:
-    """Asks coordinators: this broker, or another over a connection for this purpose."""
+    """Asks group coordinators on this broker, or on another over a separate connection."""
 
     def __init__(
         self,
@@ -67,9 +67,10 @@ class Readers:
         self._links.close()
 
     async def committed(self, groups: Sequence[str], partition: TopicPartition) -> dict[str, int]:
-        """The committed offset of each group in a partition; UNKNOWN without an answer.
+        """Return the committed offset of each group in a partition, or UNKNOWN.
 
-        A share group commits none: below its start offset all records are done.
+        A share group commits no offsets; its start offset is returned, below which all records are
+        processed.
         """
         answers = await asyncio.gather(*(self._standing(group, partition) for group in groups))
         return dict(zip(groups, answers, strict=True))
