@@ -1,4 +1,4 @@
 """Dynamic settings: stored, sent to all brokers, and described.
 
-Begin with `configs`.
+Start reading with `configs`.
 """

@@ -43,7 +43,7 @@ def change_notice(config_path: str, now_ms: int) -> Create:
 class ConfigChanges:
     """Calls `on_changed` with each entity whose settings changed, one at a time.
 
-    Changes before `start` are not reported: read the settings after it. `reload` is called if
+    Changes before `start` are not reported, so read the settings after it. `reload` is called if
     notices were deleted before this broker read them. The data of `/config/changes` is the name of
     the last deleted notice.
     """
@@ -66,13 +66,13 @@ class ConfigChanges:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Remember the last notice."""
+        """Start watching for notices, and remember the last existing one."""
         self._watch = self._store.watch_children(paths.CONFIG_CHANGES, self._rung.set)
         names = await self._store.children(paths.CONFIG_CHANGES)
         self._last = max([*names, (await self._deleted())[0]])
 
     def follow(self) -> None:
-        """Begin to report changes since `start`."""
+        """Start reporting changes made since `start`."""
         self._rung.set()
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
@@ -143,7 +143,7 @@ class ConfigChanges:
     async def _forget(self, names: list[str], version: int) -> None:
         """Delete notices that all brokers had time to read; the first recent one ends the scan.
 
-        `version` is that of `/config/changes`. Another broker may be doing the same.
+        `version` is the version of `/config/changes`. Other brokers may be deleting notices, too.
         """
         oldest_ms = self._clock.now_ms() - _KEPT_MS
         for name in names:
@@ -162,8 +162,8 @@ class ConfigChanges:
             version = made
 
 
-# Maps the stored settings (None: none yet) to the new ones; None leaves them unchanged. Raises
-# OttlaError.
+# Returns new settings for the stored ones, which are None if there are none yet; returns None to
+# leave them unchanged. Raises OttlaError.
 Decide = Callable[[Mapping[str, str] | None], Mapping[str, str] | None]
 
 
@@ -192,9 +192,9 @@ async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[
 
 
 def _decoded(path: str, data: bytes) -> Mapping[str, str]:
-    """Decode a node; unreadable data counts as empty, so that a change repairs it.
+    """Decode a node; return no settings for unreadable data, so that a change repairs it.
 
-    An empty node exists only as the parent of others.
+    An empty node is only the parent of other nodes.
     """
     if not data:
         return {}
@@ -211,10 +211,10 @@ _CONFIG = "/config"
 def reading_all(
     store: Store, on_changed: OnChanged, loads: Sequence[Callable[[], Awaitable[None]]]
 ) -> Callable[[], Awaitable[None]]:
-    """Return a call that applies each settings node as if it had changed. Raises StoreError.
+    """Return a function that applies each settings node as if it had changed.
 
-    Settings nodes are emptied, not deleted. Nodes of ACLs and tokens are deleted; so `loads` reread
-    all of them.
+    Settings nodes are never deleted, only emptied. Nodes of ACLs and tokens are deleted, so `loads`
+    reread all of them. The function raises StoreError.
     """
 
     async def read_all() -> None:

@@ -1,7 +1,7 @@
 """`min.insync.replicas` of the cluster: one number in the store, as in Kafka since 4.1 (KIP-966).
 
 It determines which replicas are eligible leaders, so all brokers must use the same number. The
-first broker writes the number in its own settings; later changes apply to all brokers at once.
+first broker writes the number from its own settings; later changes apply to all brokers at once.
 """
 
 import logging
@@ -34,9 +34,9 @@ def initial_min_isr(settings: BrokerSettings) -> Create:
 
 
 async def agree_on_min_isr(store: Store, settings: BrokerSettings, now_ms: int) -> None:
-    """Write this broker's number if the cluster has none yet; warn if it has another one.
+    """Write this broker's number if the cluster has none yet; warn if the cluster's differs.
 
-    Removes numbers of single brokers, which earlier versions allowed. Raises StoreError.
+    Numbers for single brokers, which earlier versions allowed, are removed. Raises StoreError.
     """
     cluster = await _agreed(store, settings)
     for broker in await store.children(paths.CONFIG_BROKERS):
@@ -45,7 +45,7 @@ async def agree_on_min_isr(store: Store, settings: BrokerSettings, now_ms: int) 
 
 
 async def _remove_own(store: Store, broker: str, cluster: str, now_ms: int) -> None:
-    """Remove a number stored for one broker, which would acknowledge with another minimum."""
+    """Remove a number stored for one broker, which would use another minimum for acks=all."""
     path = paths.broker_config(broker)
     while (node := await store.get(path)) is not None:
         held = decode_configs(path, node.data)
@@ -90,9 +90,10 @@ async def _agreed(store: Store, settings: BrokerSettings) -> str:
 
 
 def check_min_isr_change(broker: str, before: str | None, after: str | None) -> None:
-    """Refuse to set a different number for one broker, and to remove the cluster's number.
+    """Raise OttlaError(INVALID_CONFIG) if a change of `min.insync.replicas` is not allowed.
 
-    `broker` is empty for the settings of all brokers. Raises OttlaError(INVALID_CONFIG).
+    One broker cannot get a different number, and the cluster's number cannot be removed. `broker`
+    is empty for the settings of all brokers.
     """
     if broker and after is not None and after != before:
         raise OttlaError(

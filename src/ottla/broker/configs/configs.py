@@ -130,7 +130,7 @@ class Configs:
     async def alter(
         self, kind: int, name: str, alterations: Sequence[Alteration], *, validate_only: bool
     ) -> None:
-        """Change single settings (KIP-339). Raises OttlaError; then nothing was changed."""
+        """Change single settings (KIP-339). If it raises OttlaError, nothing was changed."""
         if kind == ResourceType.BROKER_LOGGER:
             self._check_own_id(name)
             alter_loggers(alterations, validate_only=validate_only)
@@ -147,7 +147,7 @@ class Configs:
     async def replace(
         self, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
     ) -> None:
-        """Set exactly `configs` and no more (the older AlterConfigs). Raises OttlaError."""
+        """Replace all settings with `configs` (the older AlterConfigs). Raises OttlaError."""
         await self._change(kind, name, lambda _held: configs, validate_only=validate_only)
 
     def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:

@@ -38,7 +38,7 @@ class Features:
         self._clock = clock
 
     async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
-        """Make all of `updates`, or none. Raises OttlaError(INVALID_UPDATE_VERSION), StoreError."""
+        """Apply all `updates`, or none. Raises OttlaError(INVALID_UPDATE_VERSION), StoreError."""
         while True:
             node = await self._store.get(paths.CONFIG_FEATURES)
             data = b"" if node is None else node.data
@@ -75,7 +75,7 @@ class Features:
         return on_changed
 
     async def _take(self, levels: Mapping[str, int], epoch: int) -> None:
-        # An update in progress was derived from the image without these levels.
+        # Wait for an update in progress, which was derived from an image without these levels.
         async with self._updates.changing:
             image = self._view.image
             if epoch > image.features_epoch:
@@ -83,7 +83,7 @@ class Features:
 
 
 def require_feature(image: ClusterImage, feature: str) -> None:
-    """Refuse a request of a disabled protocol. Raises OttlaError."""
+    """Raise OttlaError(UNSUPPORTED_VERSION) if a feature is disabled."""
     if image.features.get(feature, 0) == 0:
         raise OttlaError(
             ErrorCode.UNSUPPORTED_VERSION,

@@ -35,9 +35,9 @@ def loggers() -> list[Resolved]:
 
 
 def alter_loggers(alterations: Sequence[Alteration], *, validate_only: bool) -> None:
-    """Set levels, or delete them to inherit the parent's.
+    """Set levels, or delete them so that the parent's level applies.
 
-    Raises OttlaError; then nothing changed.
+    If it raises OttlaError, no level was changed.
     """
     known = {resolved.setting.name for resolved in loggers()}
     for name, operation, text in alterations:

@@ -20,10 +20,10 @@ class StoredPart(Protocol):
     """Stored data of another part below `/config`: quotas, users, ACLs or tokens."""
 
     async def load(self) -> None:
-        """Read all of it. Raises StoreError."""
+        """Read all data of the part. Raises StoreError."""
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for changes: reads the part's own data, or calls `others`."""
+        """Return a callback that reads changed data of this part, or passes it to `others`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ R = TypeVar("R", bound=Resource)
 
 
 def settings_need(operation: AclOperation, resource: Resource) -> Need:
-    """Require the operation on a topic or group for its settings, and on the cluster for others."""
+    """Return the permission for settings: on the topic or group, or else on the cluster."""
     if resource.resource_type == ResourceType.TOPIC:
         return topic_need(operation, resource.resource_name)
     if resource.resource_type == ResourceType.GROUP:
@@ -33,16 +33,16 @@ def settings_need(operation: AclOperation, resource: Resource) -> Need:
 def of_settings(
     operation: AclOperation,
 ) -> Callable[[RequestCheck[Any], Resource], ErrorCode | None]:
-    """Require for each resource the permission of `settings_need`."""
+    """Return a check of the permission in `settings_need` for each resource."""
     return lambda check, resource: check.code(*settings_need(operation, resource))
 
 
 async def alter_each(
     resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
 ) -> list[tuple[R, ErrorCode, str | None]]:
-    """Alter resources independently of each other; return the error of each, if any.
+    """Alter resources independently of each other; return an outcome for each.
 
-    A resource that is named twice is not altered, because only one change could apply.
+    A resource that is listed twice is not altered, because only one change could apply.
     """
     counts = Counter((each.resource_type, each.resource_name) for each in resources)
     outcomes: list[tuple[R, ErrorCode, str | None]] = []

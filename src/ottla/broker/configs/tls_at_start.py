@@ -1,9 +1,8 @@
-"""Replaces stored TLS settings that no longer work at a broker's start by those of its file.
+"""Ignores stored TLS settings that do not work at a broker's start, and uses its file's instead.
 
-A broker refuses changes of its settings that it cannot use. But a key store named by such a change
-may be missing at the next start. The broker then starts with the stores that its
-`server.properties` names, and logs an ERROR line; `ssl.client.auth` is always kept, and if the file
-names no store, the start fails.
+A broker rejects changed settings that it cannot use. But a key store named by a stored setting may
+be missing at the next start. The broker then starts with the stores in its `server.properties`, and
+logs an ERROR line. If the file names no store, the start fails. `ssl.client.auth` is always kept.
 """
 
 import logging
@@ -17,7 +16,7 @@ from ottla.network.tls_security import check_listeners
 _log = logging.getLogger(__name__)
 
 _TRUST = ("ssl.truststore.",)
-# Settings that only make sense together; the first groups are dropped first.
+# Groups of settings that only make sense together. The first groups are dropped first.
 _GROUPS = (
     ("ssl.keystore.", "ssl.key."),
     _TRUST,
@@ -26,7 +25,7 @@ _GROUPS = (
 
 
 class TlsAtStart:
-    """The stored settings of a broker that have had no effect since its start."""
+    """The stored TLS settings that this broker has ignored since its start."""
 
     def __init__(self) -> None:
         self._without: dict[str, str] = {}

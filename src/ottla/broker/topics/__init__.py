@@ -1,4 +1,4 @@
 """Creates, grows and deletes topics through the coordination store.
 
-Begin with `topics`.
+Start reading with `topics`.
 """

@@ -28,7 +28,7 @@ def check_may_produce(topic: str, client_id: str | None) -> None:
 def automatic_topic(
     name: str, settings: BrokerSettings, known: Collection[BrokerId]
 ) -> RequestedTopic:
-    """Return the topic to create; replication of internal ones depends on `known`, all brokers.
+    """Return the settings of a topic to create automatically; `known` has all brokers.
 
     Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if the cluster has too few brokers for the
     configured replication factor, because an internal topic keeps its replication factor for ever.
@@ -61,9 +61,9 @@ def automatic_topic(
 
 
 def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
-    """Return the configured replication factor.
+    """Return the replication factor of an internal topic.
 
-    Else the default, but at most the number of brokers.
+    That is the configured one, or else the default but at most the number of brokers.
     """
     factor = settings.integer(setting)
     if factor <= known:
@@ -78,13 +78,13 @@ def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> 
     )
 
 
-# The setting of this broker that causes the failure.
+# The setting of this broker that causes each error.
 _SETTINGS = {
     ErrorCode.POLICY_VIOLATION: "num.partitions",
     ErrorCode.INVALID_PARTITIONS: "num.partitions",
     ErrorCode.INVALID_REPLICATION_FACTOR: "default.replication.factor",
 }
-# Already logged elsewhere, or not a failure.
+# Errors that are logged elsewhere, or are no failures.
 _LOGGED_BEFORE = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -93,7 +93,7 @@ _LOGGED_BEFORE = (
 
 
 def log_not_created(request: RequestContext, topic: str, error: OttlaError) -> None:
-    """Log the failure, at intervals for each address, topic and error."""
+    """Log that a topic is not created, at intervals for each address, topic and error."""
     if error.code in _LOGGED_BEFORE:
         return
     client = request.connection

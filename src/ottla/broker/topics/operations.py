@@ -1,4 +1,4 @@
-"""The writes that create, grow and delete a topic: one `multi` each."""
+"""The store operations that create, grow and delete a topic, each in one `multi`."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _CONTROLLER_EPOCH = 0
 
 
 def creation(topic: TopicImage) -> list[Operation]:
-    """Create the topic's nodes; fails with NodeExists if any of them exist."""
+    """Return the operations that create a topic; they fail with NodeExists if it exists."""
     operations: list[Operation] = [
         Create(paths.topic_config(topic.name), encode_configs(topic.configs)),
         Create(paths.topic(topic.name), encode_topic(topic_node(topic))),
@@ -26,7 +26,7 @@ def creation(topic: TopicImage) -> list[Operation]:
 
 
 def growth(before: TopicImage, after: TopicImage) -> list[Operation]:
-    """Add the partitions that `after` has and `before` lacks, and notify the controller."""
+    """Return the operations that add partitions to a topic and notify the controller."""
     operations: list[Operation] = [
         Set(paths.topic(after.name), encode_topic(topic_node(after)), before.version)
     ]
@@ -38,7 +38,7 @@ def growth(before: TopicImage, after: TopicImage) -> list[Operation]:
 
 
 def removal(topic: TopicImage) -> list[Operation]:
-    """Delete all nodes of a topic, and its deletion mark last."""
+    """Return the operations that delete all nodes of a topic, and its deletion mark last."""
     operations: list[Operation] = []
     for index in range(len(topic.partitions)):
         operations.append(Delete(paths.partition_state(topic.name, index)))
@@ -54,7 +54,7 @@ def removal(topic: TopicImage) -> list[Operation]:
 
 
 def announcement(changed: Sequence[TopicPartition]) -> Operation:
-    """Notify the controller that the states of these partitions were written."""
+    """Return the operation that notifies the controller of changed partition states."""
     return Create(f"{paths.ISR_CHANGES}/isr_change_", encode_isr_changes(changed), sequential=True)
 
 

@@ -1,4 +1,4 @@
-"""The part for the cluster image: receives updates, applies them, and changes topics."""
+"""The part for the cluster image: applies the controller's updates, and changes topics."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from ottla.storage.files.partition_metadata import is_damaged
 
 _log = logging.getLogger(__name__)
 
-# Warnings per start: a copied data directory has thousands of such folders.
+# The most warnings per start, because a copied data directory has thousands of such folders.
 _WARNINGS_MAX = 10
 
 _NO_IMPORT = (
@@ -47,9 +47,9 @@ def warn_of_strays(on_disk: Mapping[TopicPartition, UUID | None], image: Cluster
 
 
 def strays(on_disk: Mapping[TopicPartition, UUID | None], image: ClusterImage) -> Iterator[str]:
-    """A sentence for each folder that is not the log of a partition in `image`.
+    """Yield a sentence for each folder that is not the log of a partition in `image`.
 
-    `on_disk` maps partitions that have a folder to the topic id that their metadata file names.
+    `on_disk` maps partitions with a folder to the topic id in the folder's metadata file.
     """
     for partition, topic_id in sorted(on_disk.items()):
         topic = image.topics.get(partition.topic)
@@ -77,7 +77,10 @@ class MetadataStatus:
 
 
 class MetadataPart(BrokerPart):
-    """`orders` and `updates` handle the controller's messages; `topics` carries out requests."""
+    """Keeps the cluster image, and changes topics.
+
+    `orders` and `updates` handle the controller's requests, `topics` the requests of clients.
+    """
 
     def __init__(
         self,
@@ -101,7 +104,7 @@ class MetadataPart(BrokerPart):
     async def load(self, patience: StorePatience) -> None:
         """Use the image in the store until the controller sends a newer one.
 
-        A broker that died before this one started counts as having died now.
+        Brokers that are not alive at the start are treated as departed just now.
         """
         store, view, departed = self._cluster.store, self._cluster.view, self._cluster.departed
         loaded = await patience.ask(lambda: load_image(store, view.cluster_id))

@@ -1,9 +1,9 @@
 """Creates, grows and deletes topics: writes them to the store, and waits for the image.
 
-Any broker may write a topic. It is written with all its partitions in one `multi`, so that a
-crash leaves the whole topic or nothing of it. The controller reads it there and sends it to the
-brokers, which answer the client once their own image has it. A deletion is a mark that the
-controller acts on; it completes however often controllers die in between.
+Any broker may write a topic. It is written with all its partitions in one `multi`, so a crash
+cannot leave half a topic. The controller reads it and sends it to all brokers; the broker answers
+its client when its own image has the topic. A deletion starts with a mark in the store; it
+completes even if controllers fail meanwhile.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class ImageWait(Protocol):
 
 
 class Topics:
-    """Carries out the topic changes that clients request of this broker."""
+    """Carries out topic changes that clients request from this broker."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class Topics:
         self._settings = settings
         self._updates = updates
         self._random_bytes = random_bytes
-        # The reason why an internal topic cannot be created yet, as last logged; clients ask
-        # repeatedly.
+        # The last logged reason why an internal topic cannot be created. Clients ask repeatedly, so
+        # it is logged once.
         self._logged_wait = ""
-        # In the order they were begun.
+        # The running automatic creations, in order of their start.
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Topics:
         ]
 
     async def auto_create(self, name: str) -> TopicImage:
-        """Return the topic, creating it by the settings if it is missing. Raises OttlaError."""
+        """Return the topic; create it with default settings if needed. Raises OttlaError."""
         topic = self._view.image.topic(name)
         if topic is not None:
             return topic
@@ -141,7 +141,7 @@ class Topics:
             return outcome.topic
         assert outcome.error is not None
         if outcome.error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
-            # Another request created it first, here or on another broker.
+            # Another request has created it first, on this broker or another.
             await self._updates.wait_for(lambda now: name in now.topics, PATIENCE_MS / 1000)
             topic = self._view.image.topic(name)
             if topic is not None:
@@ -198,8 +198,8 @@ class Topics:
     ) -> list[TopicOutcome]:
         """Delete topics independently of each other; results are in the order of the request.
 
-        Waits until all their replicas are deleted, except on dead brokers, which delete theirs when
-        they are back.
+        Waits until all replicas are deleted, except on dead brokers, which delete their replicas
+        when they are back.
         """
         outcomes = [await self._mark(topic) for topic in topics]
         going = [outcome.topic for outcome in outcomes if outcome.topic is not None]
@@ -236,9 +236,10 @@ class Topics:
             watch.cancel()
 
     async def automatic(self, name: str) -> RequestedTopic:
-        """Return the automatically created topic; internal ones have their own settings.
+        """Return the settings for creating a topic automatically; see `automatic_topic`.
 
-        Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if there are too few brokers for one.
+        Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if there are too few brokers for an internal
+        topic.
         """
         if name not in INTERNAL_TOPICS:
             return RequestedTopic(name)
@@ -319,7 +320,7 @@ class Topics:
 
 
 def patience_ms(asked_ms: int) -> int:
-    """Return how long a request waits for its result; Kafka's tools sometimes set no timeout."""
+    """Return the timeout of a request, or a default, because Kafka's tools may set none."""
     return asked_ms if asked_ms > 0 else PATIENCE_MS
 
 
