@@ -45,7 +45,10 @@ def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
 
 
 def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Make `leaving` the preferred leader of no partition that has another live replica."""
+    """Give `leaving`'s preferred leadership to other brokers, in each partition that allows it.
+
+    A partition allows it if it has another live replica. No replica moves.
+    """
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving: list[TopicPartition] = []
     for name, replicas in after.items():
@@ -99,9 +102,9 @@ def _filled(
 
 
 def _counting(brokers: Racks) -> Racks:
-    """Return `brokers` with their racks, or with no racks if one of them has none.
+    """Return `brokers` with their racks, or without any racks if one of them has none.
 
-    Otherwise the broker without a rack would be overloaded.
+    If racks were not ignored then, the broker without a rack would be overloaded.
     """
     return brokers if None not in brokers.values() else dict.fromkeys(brokers)
 

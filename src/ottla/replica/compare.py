@@ -5,9 +5,10 @@ from ottla.replica.log_view import LogView
 
 
 def compare(log: LogView, offset: int, last_fetched_epoch: int) -> tuple[LeaderEffect, ...] | None:
-    """Compare the end of a copy with `log`; None if the copy is a prefix of it (KIP-279, KIP-595).
+    """Compare the end of a copy with its source `log` (KIP-279, KIP-595).
 
     The copy ends at `offset`; its last record is of leader epoch `last_fetched_epoch`, -1 for none.
+    Returns the effects that answer the fetch, or None if the copy is a prefix of `log`.
     """
     if last_fetched_epoch >= 0:
         epoch, end = log.end_offset_for_epoch(last_fetched_epoch)

@@ -50,7 +50,10 @@ class Leader:
     # ------------------------------------------------------------ what happens to the log
 
     def begin(self, *, now_ms: int) -> Effects:
-        """Call once, after the leader was made: a leader alone in the ISR commits at once."""
+        """Begin to lead. A leader that is alone in the ISR commits at once.
+
+        Called once, after the leader is created.
+        """
         return self.term.advance() + self._settle_eligible(now_ms)
 
     # Hot: once per append or flush.

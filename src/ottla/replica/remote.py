@@ -36,8 +36,8 @@ class Remote:
         # Our log's end at its last fetch, and the time of that fetch.
         self.leader_end = 0
         self.fetched_ms = now_ms
-        # When it certainly followed us: the time of its fetch before the last one. The last one may
-        # have waited here unread while this process was paused.
+        # The latest time at which it certainly followed us, that of its fetch before the last one.
+        # The last fetch may have waited here unread while this process was paused.
         self.followed_ms = NEVER
         # When it last held the whole log; initially when the leader was made. Not updated while it
         # holds the whole log: `Leader.on_grown` sets it at the next append.
@@ -49,7 +49,7 @@ class Remote:
 
     @property
     def contact_ms(self) -> int:
-        """The time of its last fetch of this partition; initially when the leader was made."""
+        """The time of the follower's last fetch of this partition, or when the leader was made."""
         return max(self.fetched_ms, self.followed_ms)
 
     @property

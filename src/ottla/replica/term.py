@@ -54,7 +54,7 @@ class Term:
         min_isr: int,
         now_ms: int,
     ) -> None:
-        """`own_end` is the end that the leader itself holds: the flushed end with group commit.
+        """`own_end` is the end of the leader's own log, or its flushed end with group commit.
 
         `high_watermark` is the last one known to this replica; `min_isr` is `min.insync.replicas`.
         """

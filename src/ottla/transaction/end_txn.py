@@ -23,7 +23,7 @@ def add(
     client_version: int,
     timestamp_ms: int,
 ) -> TransactionVerdict:
-    """Add `partitions` to the transaction; the first ones begin it."""
+    """Add `partitions` to the transaction; the first partitions begin it."""
     refused = _check(known, identity)
     if refused is not None:
         return refused

@@ -63,7 +63,7 @@ NO_IDENTITY = ProducerIdentity(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 class Transaction:
     """The state of one transactional id; times of day in milliseconds.
 
-    Invariant: `partitions` is empty unless the state is ONGOING or PREPARED.
+    Invariant: `partitions` is empty unless the state is ONGOING or in PREPARED.
     Invariant: no client ever gets `producer_epoch` EPOCH_MAX, which is reserved for fencing.
     """
 

@@ -168,7 +168,7 @@ def _add(
     group.add(member)
     keep_in_log(turn, group, member)
     note_joined(turn, group, member, request.reason)
-    # A new member cannot send heartbeats while it waits; a client that has gone must not stay.
+    # This timeout removes a client that is gone: a new member sends no heartbeats while it waits.
     turn.timers.set(
         session_key(group, member_id), turn.now_ms + turn.settings.new_member_join_timeout_ms
     )
@@ -211,7 +211,7 @@ def take_over(
     protocols: tuple[OfferedProtocol, ...],
     member_id: str,
 ) -> None:
-    """Replace the static member with the caller's instance id by the caller, and fence it.
+    """Let the caller replace the static member that has its instance id, and fence that member.
 
     In a stable group whose assignor does not change, no rebalance is needed: the caller gets the
     assignment of the member that it replaces.
@@ -231,7 +231,7 @@ def take_over(
     member.client_host = call.client_host
     keep_alive(turn, group, member)
     if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
-        # Written unchanged under the new id, so that a new coordinator knows the member.
+        # The group is written with the new member id, so that a new coordinator knows the member.
         note_returned(turn, group, member, is_trigger=False)
         turn.write(GroupRecord(group.group_id, group.to_stored()))
         turn.reply(call.ticket, _kept(group, member, call.version, old_leader or ""))

@@ -1,7 +1,7 @@
 """SyncGroup, Heartbeat and LeaveGroup, and the end of sessions without heartbeats.
 
-The leader brings the assignment with its SyncGroup; the other members wait for theirs. Members
-leave one or many at once; static ones may be named by instance id only.
+The leader sends the assignment in its SyncGroup; the other members wait for their assignments. One
+LeaveGroup removes one or many members; static members may be named by instance id only.
 """
 
 from ottla.base.errors import ErrorCode
@@ -38,7 +38,7 @@ from ottla.wire.messages.classic_membership import (
 
 
 def sync(turn: Turn, group: Group, call: Call, request: SyncGroupRequest) -> None:
-    """Answer with the member's assignment, now or once the leader has brought it."""
+    """Answer with the member's assignment, at once or when the leader has sent it."""
     code = _validate_sync(group, request)
     if code is not ErrorCode.NONE:
         turn.reply(call.ticket, sync_refused(code))

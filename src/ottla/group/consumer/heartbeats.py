@@ -2,7 +2,7 @@
 
 The group's epoch rises with its members and their topics; the target assignment follows it; each
 member is led to its part of the target one heartbeat at a time. A member that keeps its
-partitions goes on reading them.
+partitions continues to read them.
 """
 
 from collections.abc import Collection

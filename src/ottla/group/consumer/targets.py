@@ -181,7 +181,7 @@ def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None
 def _take_sights(group: ConsumerGroup, subscriptions: Subscriptions) -> bool:
     """Store the topics that members with patterns read; return whether they have changed.
 
-    They have also changed if the target was computed before a member's sight was known.
+    Also returns True if the target was computed before a member's sight was known.
     """
     is_changed = False
     for member_id in group.sights:

@@ -21,7 +21,7 @@ from ottla.group.values.topics import NOTHING, AssignedSlot, Share, Sight
 
 # The current assignment of a member before its first answer.
 NEW = Current(0, 0, MemberState.STABLE, NOTHING, NOTHING)
-# The epoch of a group without records, and the one it is created with.
+# The epoch of a group without records, and the first epoch of a new group.
 NO_EPOCH = 0
 FIRST_EPOCH = 1
 # The epoch of a static member that has left temporarily and is expected back.
@@ -42,7 +42,10 @@ class ConsumerGroupState(StrEnum):
 
 
 class ConsumerGroup:
-    """One group. Everything in it is durable: `apply` alone changes it.
+    """One group of the consumer protocol.
+
+    Its fields are durable and changed by records only, except `pace`, `seen_topics`, `subscribed`
+    and the three fields about patterns: `sights`, `read_by` and `unheard`.
 
     Invariant: `owners` maps each partition to the one member that has it or must revoke it.
     Invariant: the keys of `current` and `target` are members.
@@ -97,7 +100,7 @@ class ConsumerGroup:
 
     @property
     def uses_consumer_protocol(self) -> bool:
-        """Whether the members' subscriptions are known."""
+        """Always True: the members' subscriptions are known."""
         return True
 
     @property
@@ -152,7 +155,8 @@ class ConsumerGroup:
     def mend(self) -> None:
         """After a loss of records, drop assignments of unknown members.
 
-        Otherwise their partitions would never be assigned again. No epoch exceeds the group's.
+        Otherwise their partitions would never be assigned again. Also raise the group epoch to the
+        highest epoch in the group.
         """
         for member_id in [each for each in self.current if each not in self.members]:
             self._set_current(member_id, None)

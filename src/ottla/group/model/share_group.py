@@ -73,7 +73,10 @@ class ShareGroup:
         return self.target.get(member_id, NOTHING)
 
     def mend(self) -> None:
-        """After a loss of records, drop assignments of unknown members."""
+        """After a loss of records, drop assignments of unknown members, and raise the epoch.
+
+        The group epoch becomes the highest epoch in the group.
+        """
         self.current = {each: kept for each, kept in self.current.items() if each in self.members}
         self.target = {each: kept for each, kept in self.target.items() if each in self.members}
         self.begun = {each: kept for each, kept in self.begun.items() if each not in self.deleting}

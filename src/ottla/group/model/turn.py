@@ -81,7 +81,7 @@ class Turn:
         self.decision = GroupDecision()
 
     def reply(self, ticket: Ticket, message: Any) -> None:
-        """Answer once everything written is committed."""
+        """Answer the request of `ticket` once all records of this turn are committed."""
         self.decision.replies.append(GroupReply(ticket, message))
 
     def write(self, record: CoordinatorRecord) -> None:

@@ -111,7 +111,7 @@ def validate_commit(
 def _validate_consumer_commit(
     turn: Turn, group: ConsumerGroup, request: OffsetCommitRequest, version: int
 ) -> ErrorCode:
-    """A member of the consumer protocol commits with a version that carries member epochs."""
+    """Check a member's commit; a consumer protocol member must use a version with epochs."""
     metadata = group.members.get(request.member_id)
     if version < _MEMBER_EPOCH_FROM and metadata is not None and metadata.classic is None:
         return ErrorCode.UNSUPPORTED_VERSION
@@ -141,7 +141,7 @@ def commit(
     version: int,
     check: PartitionCheck,
 ) -> OffsetCommitResponse:
-    """Write the offsets of the partitions that exist; the rest get their errors."""
+    """Write the offsets of existing partitions; answer other partitions with their errors."""
     code = validate_commit(turn, group, request, version)
     if code is not ErrorCode.NONE:
         return commit_refused(request, code, check)

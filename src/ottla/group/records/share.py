@@ -56,7 +56,7 @@ class ShareCurrent:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """A topic, and those of its partitions that have share state for the group."""
+    """A topic, and its partitions with share state for the group."""
 
     id: UUID
     name: str

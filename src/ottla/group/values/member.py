@@ -99,7 +99,7 @@ def subscribed_topics(
 def keeps_partitions(metadata: bytes) -> bool:
     """Whether the member continues reading during a rebalance (KIP-429).
 
-    A member that revokes everything first names no partitions.
+    A member that revokes all partitions before it joins reports no owned partitions.
     """
     try:
         owned = decode_versioned(ConsumerProtocolSubscription, metadata).owned_partitions
