@@ -1,4 +1,4 @@
-"""A segment in the making, under names that end in `.cleaned`: batches, and its three indexes."""
+"""Writes a cleaned segment and its three indexes, under names that end in `.cleaned`."""
 
 from collections.abc import Callable, Iterator
 
@@ -28,7 +28,7 @@ _REMEDY = (
     "leader, else restore the file from a copy."
 )
 
-# Called with how many bytes were read or written; waits to keep a rate, or raises to give up.
+# Called with the number of bytes read or written. It waits to keep to a rate, or raises to cancel.
 Pace = Callable[[int], None]
 
 
@@ -72,13 +72,16 @@ def read_batches(
 
 
 _BUFFER_BYTES = 1 << 20
-# Bytes written before a flush. The file system commits all files together: the flush of a small
-# file waits for the dirty pages of this one.
+# Bytes written before a flush. The file system commits all files together, so that the flush of a
+# small file waits for the dirty pages of this one.
 _UNFLUSHED_BYTES_MAX = 16 << 20
 
 
 class CleanedSegment:
-    """Written once from front to back; `close` makes all but the names durable."""
+    """A cleaned segment, written once from front to back.
+
+    `close` makes its contents durable, but not its files' names.
+    """
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class CleanedSegment:
             self._write()
 
     def note_aborted(self, entry: AbortedTransaction) -> None:
-        """Note an aborted transaction whose marker stays here, after records of it."""
+        """Index an aborted transaction whose marker and some of whose records stay."""
         self._transactions.append(entry)
 
     def close(self, removals: SegmentRemovals) -> None:
@@ -135,7 +138,7 @@ class CleanedSegment:
         self._file.close()
         self._write_side(OFFSET_INDEX_SUFFIX, self._offsets.encode())
         self._write_side(TIME_INDEX_SUFFIX, self._times.encode())
-        # Also where it is empty: it takes the place of one that says more.
+        # Written even if it is empty, because it replaces an index with more entries.
         self._write_side(TRANSACTION_INDEX_SUFFIX, self._transactions.encode())
         self._write_side(LEDGER_SUFFIX, encode_removals(removals))
 

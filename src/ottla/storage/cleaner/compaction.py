@@ -1,7 +1,8 @@
-"""A cleaning, from files to files; the broker runs it in a child process.
+"""One cleaning of a log's files; the broker runs it in a child process.
 
-The dirty part is read once for the map of keys; then everything from the log's beginning on is read
-and the kept records are written into new segments, small ones together. The log is not touched.
+The dirty part is read once for the map of keys. Then all segments are read from the log's
+beginning, and the kept records are written into new segments; small segments are merged. The log
+itself does not change.
 """
 
 from collections.abc import Iterator
@@ -62,7 +63,7 @@ class Cleaning:
     # -- the map
 
     def _index(self) -> None:
-        """Put the keys of the dirty part into the map, as many whole batches as there is room."""
+        """Put the keys of the dirty part into the map, as many whole batches as fit."""
         job = self._job
         transactions = Transactions(job.aborted)
         bases = [base for base, _ in job.segments]
@@ -164,7 +165,7 @@ class Cleaning:
     def _kept(
         self, header: BatchHeader, batch: bytes, segment: CleanedSegment | None
     ) -> tuple[BatchHeader, Buffer | None]:
-        """Return the remaining bytes of a batch, and its new header."""
+        """Return the new header and the bytes that remain of a batch; None if nothing remains."""
         if header.is_control and header.record_count:
             return self._kept_marker(header, batch, segment)
         if not header.record_count:

@@ -28,9 +28,9 @@ class CleaningJob:
     bytes_per_second: float
     last_batches: dict[int, LastOfProducer] = field(default_factory=dict)
     aborted: list[AbortedTransaction] = field(default_factory=list)
-    # Which pass over this log it is, in its ledger.
+    # The number of this pass in the log's ledger.
     pass_number: int = 1
-    # Count what would go, and write nothing.
+    # Only count what would be removed; write nothing.
     dry_run: bool = False
 
     def encode(self) -> str:
@@ -67,7 +67,7 @@ class CleanedGroup:
 class CleaningOutcome:
     """The outcome of a cleaning. Counts are of the whole range that was read a second time."""
 
-    # Up to here the log is clean now.
+    # The log is now clean below this offset.
     end: int = 0
     groups: list[CleanedGroup] = field(default_factory=list)
     keys: int = 0

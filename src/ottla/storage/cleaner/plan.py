@@ -1,4 +1,4 @@
-"""The cleanable part of a compacted log, the job that cleans it, and the outcome's replacements."""
+"""Finds a compacted log's cleanable part, makes the job that cleans it, and the replacements."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +12,7 @@ from ottla.storage.segment.segment import Segment
 
 
 class LogCleaning:
-    """A log and its part to be cleaned, as it was when this was made."""
+    """A log and the part of it to be cleaned, as of the creation of this object."""
 
     def __init__(self, log: Log, end: int) -> None:
         """Plan a cleaning of all segments below `end`, which must be the start of a segment."""
@@ -38,7 +38,7 @@ class LogCleaning:
         bytes_per_second: float = 0.0,
         dry_run: bool = False,
     ) -> CleaningJob:
-        """The job for a child; 0 bytes per second means no limit."""
+        """Build the job for a child process; 0 bytes per second means no limit."""
         log, config = self.log, self.log.config
         start = self._segments[0].base_offset
         return CleaningJob(
@@ -65,7 +65,7 @@ class LogCleaning:
         )
 
     def swaps(self, outcome: CleaningOutcome) -> list[Swap]:
-        """The replacements, in order; meaningful while `still_holds`."""
+        """Return the replacements, in order; they are valid only while `still_holds`."""
         by_base: dict[int, Segment] = {s.base_offset: s for s in self._segments}
         return [
             Swap(self.log, [by_base[base] for base in group.base_offsets], group.size)
@@ -78,7 +78,10 @@ _MIN_LAG = "min.compaction.lag.ms"
 
 @dataclass(frozen=True, slots=True)
 class Dirt:
-    """[first_dirty, end) may be cleaned now; `bound` is the reason for `end`. Sizes in bytes."""
+    """The part [first_dirty, end) may be cleaned now; `bound` is the reason for `end`.
+
+    Sizes are in bytes.
+    """
 
     first_dirty: int
     end: int
@@ -100,7 +103,7 @@ class Dirt:
         return self.dirty_bytes / total if total else 0.0
 
     def is_due(self, ratio_min: float) -> bool:
-        """Whether it is worth a cleaning, as Kafka judges it."""
+        """Return whether a cleaning is worthwhile, by Kafka's rule."""
         return self.dirty_bytes > 0 and (self.overdue or self.ratio > ratio_min)
 
 

@@ -1,8 +1,8 @@
-"""A batch with fewer records: the kept records' bytes and offsets do not change.
+"""Builds a batch with fewer records; the kept records' bytes and offsets do not change.
 
-Base offset, offset span, sequences and epochs stay as they were, so that consumers, followers and
-producers' states conclude the same from a batch as before. Records are numbered from the base
-offset, so theirs need no change either, unless the batch gets a delete horizon: that replaces the
+Base offset, offset span, sequences and epochs stay, so that consumers, followers and producers'
+states conclude the same from the batch as before. Record offsets are relative to the base offset,
+so they need no change either. Only a delete horizon changes the records' bytes: it replaces the
 base timestamp, to which the records' timestamps are relative (KIP-534).
 """
 
@@ -37,9 +37,9 @@ def smaller(
     horizon_ms: int | None = None,
     level: int | None = None,
 ) -> bytearray:
-    """Build the batch with fewer records: `content` has its kept records, at least one.
+    """Build a batch from `content`, the bytes of its kept records (at least one).
 
-    `horizon_ms`, where given, becomes the delete horizon. Compressed as it was.
+    `horizon_ms`, if given, becomes the delete horizon. The compression type stays.
     """
     base_timestamp, attributes = header.base_timestamp, header.attributes
     if horizon_ms is not None:
@@ -57,7 +57,7 @@ def smaller(
 
 
 def header_alone(header: BatchHeader) -> bytearray:
-    """The batch without any record, as Kafka keeps it for a producer's sequences."""
+    """Build the batch without records, as Kafka keeps it for a producer's sequences."""
     attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG)
     return _batch(
         header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, record_count=0), b""

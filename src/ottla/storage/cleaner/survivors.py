@@ -25,7 +25,7 @@ NO_DATA = -1
 class LastOfProducer:
     """The batch of a producer that must stay: its last data batch, else a marker of its epoch.
 
-    `last_offset` is that of the batch's last record, NO_DATA where none is known.
+    `last_offset` is the offset of the batch's last record, NO_DATA if none is known.
     """
 
     last_offset: int
@@ -35,9 +35,9 @@ class LastOfProducer:
 class Fate(Enum):
     """The decision about a batch."""
 
-    # Each record is decided on its own. A batch of which no record stays goes, too.
+    # Each record is decided on its own. A batch that keeps no record is removed.
     SIFT = "sift"
-    # The same, but a batch of which no record stays becomes a header.
+    # The same, but a batch that keeps no record is reduced to its header.
     SIFT_KEEP_HEADER = "sift, keep the header"
     # No record stays.
     DROP = "drop"
@@ -48,7 +48,7 @@ class Fate(Enum):
 
 
 class Transactions:
-    """Knows which transactions were aborted and which still have batches; reads in offset order."""
+    """Tracks, in offset order, which transactions were aborted and which still have batches."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         """`aborted` are all aborted transactions with records in the range that is read."""
@@ -99,7 +99,7 @@ class Transactions:
 
 
 class Keeping:
-    """The decisions of one cleaning that need only the headers of batches."""
+    """Makes those decisions of one cleaning that need only the headers of batches."""
 
     def __init__(
         self,
@@ -109,14 +109,14 @@ class Keeping:
         end_offset: int,
         now_ms: int,
     ) -> None:
-        """`end_offset` ends the cleaned range, whose last batch keeps at least its header."""
+        """Prepare the decisions; the last batch before `end_offset` keeps at least its header."""
         self._last_batches = last_batches
         self._transactions = transactions
         self._end_offset = end_offset
         self._now_ms = now_ms
 
     def data(self, header: BatchHeader) -> Fate:
-        """The decision about a batch of records."""
+        """Decide about a batch of records."""
         dropped = self._transactions.on_batch(header)
         if self._must_stay(header):
             return Fate.DROP_KEEP_HEADER if dropped else Fate.SIFT_KEEP_HEADER
@@ -125,7 +125,7 @@ class Keeping:
     def marker(
         self, header: BatchHeader, *, is_commit: bool
     ) -> tuple[Fate, AbortedTransaction | None]:
-        """The decision about an end-transaction marker, and about its entry in the index."""
+        """Decide about an end-transaction marker, and about its entry in the index."""
         spent, entry = self._transactions.on_marker(header, is_commit=is_commit)
         if not spent:
             return Fate.KEEP, entry
@@ -136,7 +136,7 @@ class Keeping:
         return (Fate.DROP_KEEP_HEADER if self._must_stay(header) else Fate.DROP), entry
 
     def empty(self, header: BatchHeader) -> Fate:
-        """The decision about a batch that an earlier cleaning has left without records."""
+        """Decide about a batch that an earlier cleaning has left without records."""
         if header.is_transactional and not header.is_control:
             self._transactions.on_batch(header)
         return Fate.KEEP if self._must_stay(header) else Fate.DROP

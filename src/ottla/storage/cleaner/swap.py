@@ -1,15 +1,15 @@
-"""A cleaned segment replaces those it was made of, in steps that a crash may interrupt.
+"""Replaces segments by the cleaned segment made of them, in steps that a crash may interrupt.
 
 1. The child has written `.cleaned` files, and they are durable. A start removes them.
-2. `announce`: they are called `.swap`, `.log.swap` last; then the folder is made durable. From now
-   on a start completes the replacement (`leftovers`).
+2. `announce`: the files are renamed to `.swap`, the log last, and the folder is made durable. From
+   now on a start completes the replacement (`leftovers`).
 3. `take_over`: the log reads the new segment.
-4. `put_in_place`: the old segments' files are called `.deleted`; the folder is made durable again,
-   so that they cannot come back; the new files get their own names.
-5. `finish`: the log knows that.
+4. `put_in_place`: the old segments' files are renamed to `.deleted`, and the folder is made durable
+   again, so that they cannot come back. Then the new files get their final names.
+5. `finish`: the log records that the replacement is complete.
 
-What touches the disk (2, 4) runs beside the loop: to change a name may have to wait for what the
-file system is writing. A log that is truncated meanwhile calls `settle` before.
+Steps 2 and 4 run in another thread, because a rename may wait for other writes of the file system.
+A log that is truncated meanwhile calls `settle` first.
 """
 
 import threading
@@ -39,7 +39,10 @@ class Swap:
     # Invariant: the log's `replacement` from `begin` to `finish` or `settle`.
 
     def __init__(self, log: Log, old: list[Segment], size: int) -> None:
-        """`old`: neighbours, none of them active; `size`: bytes of what they became."""
+        """Prepare to replace the neighbours `old`, none of them active, by one segment.
+
+        `size` is the new segment's bytes.
+        """
         self._log = log
         self._old = old
         self._size = size
@@ -58,14 +61,14 @@ class Swap:
         return log.segments.as_list()[number:-1][: len(self._old)] == self._old
 
     def begin(self) -> None:
-        """From now on the log calls `settle` before its files change."""
+        """Have the log call `settle` before its files change."""
         assert self.still_holds
         self._log.replacement = self
 
     def announce(self) -> None:
-        """Have a start after a crash complete what follows, and look at the new segment.
+        """Have a start after a crash complete the replacement, and open the new segment.
 
-        In any thread. Raises StorageError.
+        May run in any thread. Raises StorageError.
         """
         if not self._files.announce():
             return
@@ -116,7 +119,7 @@ class Swap:
         self._files.put_in_place()
 
     def finish(self) -> Deletion:
-        """End the swap, as all is in place; returns the removal of the old files."""
+        """End the swap after all files are in place; return the removal of the old files."""
         self._note_names()
         log = self._log
         return Deletion(
@@ -124,9 +127,9 @@ class Swap:
         )
 
     def settle(self) -> None:
-        """Call the swap off, or complete it, as the log is about to change. Raises StorageError.
+        """Cancel or complete the swap, because the log is about to change. Raises StorageError.
 
-        If the log reads the new segment already, it is put in place at once, which may take time.
+        If the log already reads the new segment, it is put in place at once, which may take time.
         """
         if self._log.offline:
             # The folder will be another log's, or gone; or a start completes the swap.
@@ -140,7 +143,7 @@ class Swap:
         self._forget()
 
     def remove(self) -> None:
-        """Remove the files of a replacement that was called off. In any thread.
+        """Remove the files of a replacement that was cancelled. May run in any thread.
 
         Raises StorageError.
         """
@@ -192,7 +195,7 @@ class SwapFiles:
 
     @property
     def is_named(self) -> bool:
-        """Whether the new files have their names."""
+        """Whether the new files have their final names."""
         return self._named
 
     def announce(self) -> bool:
@@ -206,7 +209,7 @@ class SwapFiles:
         return not self._called_off
 
     def put_in_place(self) -> None:
-        """Take the old segments' files away, durably, then give the new ones their names."""
+        """Rename the old segments' files, durably, then give the new files their final names."""
         with self._lock:
             self._take_old_away()
         self._sync_folder()
@@ -214,7 +217,7 @@ class SwapFiles:
             self._give_names()
 
     def put_in_place_at_once(self) -> None:
-        """As `put_in_place`, also while that is under way in another thread: complete on return."""
+        """Complete `put_in_place` before returning, even if another thread is inside it."""
         with self._lock:
             if not self._named:
                 self._take_old_away()
@@ -222,12 +225,12 @@ class SwapFiles:
                 self._give_names()
 
     def call_off(self) -> None:
-        """Change no name from now on."""
+        """Cancel the swap: no file is renamed from now on."""
         with self._lock:
             self._called_off = True
 
     def withdraw(self) -> None:
-        """Call the swap off, and remove the announcement: a start does not complete it any more."""
+        """Cancel the swap and its announcement, so that a start does not complete it."""
         with self._lock:
             self._called_off = True
             # The log first: without it the others are ignored.
@@ -236,7 +239,7 @@ class SwapFiles:
                     self._rename(path + SWAP_SUFFIX, path + SWAP_SUFFIX + DELETED_SUFFIX)
 
     def remove(self) -> None:
-        """Call the swap off, and remove its files."""
+        """Cancel the swap, and remove its files."""
         self.withdraw()
         for path in self._paths():
             for suffix in (CLEANED_SUFFIX, SWAP_SUFFIX + DELETED_SUFFIX):

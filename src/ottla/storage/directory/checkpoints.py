@@ -34,9 +34,9 @@ class Checkpoints:
         self.log_starts = self._offsets(LOG_START_OFFSETS)
         # The offset up to which compaction has cleaned each log.
         self.cleaned = self._offsets(CLEANED_OFFSETS)
-        # Logs about to be truncated, and to which offset: no checkpoint may be above it.
+        # Logs about to be truncated, and the offset above which no checkpoint of theirs may be.
         self._floors: dict[TopicPartition, int] = {}
-        # Logs whose checkpoint on the disk may still be above that of `_floors`.
+        # Logs whose checkpoint on the disk may still be above the limit in `_floors`.
         self._unsure: set[TopicPartition] = set()
         self._order, self._cleaned_order = CheckpointOrder(), CheckpointOrder()
         # Partitions whose values were forgotten, and the last job that may still hold them.
@@ -46,7 +46,7 @@ class Checkpoints:
         self._ledgers: list[LedgerJob] = []
 
     def _offsets(self, name: str) -> dict[TopicPartition, int]:
-        """Read a checkpoint. An unreadable one counts as missing; then more of the logs is read."""
+        """Read a checkpoint. An unreadable one is treated as missing; recovery then reads more."""
         try:
             return decode_offsets(self._filesystem.read_bytes(f"{self._path}/{name}"))
         except (FileNotFoundError, ValueError):
@@ -67,7 +67,7 @@ class Checkpoints:
         return is_sure and self.recovery_points.get(partition, 0) <= offset
 
     def hold_down(self, partition: TopicPartition, offset: int) -> None:
-        """Keep checkpoints that are prepared from now on at or below `offset`.
+        """Limit the log's checkpoints that are prepared from now on to `offset`.
 
         One of them must be on the disk before the log is truncated there (`note_lowered`).
         """
@@ -75,7 +75,7 @@ class Checkpoints:
         self._unsure.add(partition)
 
     def note_lowered(self, partitions: Iterable[TopicPartition]) -> None:
-        """Note that a checkpoint prepared since `hold_down` of these is on the disk."""
+        """Record that a checkpoint prepared since `hold_down` of these logs is on the disk."""
         self._unsure.difference_update(partitions)
 
     def let_go(self, partition: TopicPartition) -> None:
@@ -83,15 +83,15 @@ class Checkpoints:
         self._floors.pop(partition, None)
 
     def lower_cleaned(self, partition: TopicPartition, offset: int) -> None:
-        """Count nothing from `offset` on as cleaned."""
+        """Lower the log's cleaned offset to `offset` at most."""
         if partition in self.cleaned:
             self.cleaned[partition] = min(self.cleaned[partition], offset)
 
     def forget(self, partition: TopicPartition, folder: str) -> None:
         """Leave the log in `folder` out of checkpoints that are prepared from now on.
 
-        Until one is written, those on the disk may still have values of the log, so no new log of
-        that name may begin (`is_forgotten`).
+        Until one is written, the checkpoints on the disk may still have values of the log, so no
+        new log of that name may begin (`is_forgotten`).
         """
         found = [
             values.pop(partition, None)
@@ -111,9 +111,9 @@ class Checkpoints:
         )
 
     def prepare_removals(self) -> list[CheckpointJob]:
-        """Jobs that remove forgotten values from the disk; none if there are no such values.
+        """Return the jobs that remove forgotten values from the disk, if there are such values.
 
-        For other partitions the checkpoints repeat their last values: no log is read.
+        Other partitions keep the values of the last checkpoint: no log is read.
         """
         jobs = []
         _prune(self._forgotten, self._order)
@@ -138,7 +138,7 @@ class Checkpoints:
     ) -> CheckpointJob:
         """Gather the values of the three checkpoints (P19).
 
-        `logs` are the open logs; the values of others stay as they were read from the disk.
+        `logs` are the open logs; other logs keep the values that were read from the disk.
         """
         for partition, log in logs.items():
             recovery_point = log.flush_state.recovery_point

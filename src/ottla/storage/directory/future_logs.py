@@ -25,7 +25,7 @@ from ottla.storage.segment.segments import Deletion, Departure
 
 
 def future_folders(directory: LogDirectory) -> dict[TopicPartition, str]:
-    """Paths of the folders that logs are copied to. Raises StorageError."""
+    """Return the paths of the folders that logs are copied to. Raises StorageError."""
     found: dict[TopicPartition, str] = {}
     try:
         for name in directory.filesystem.listdir(directory.path):
@@ -47,9 +47,9 @@ def open_future(
     producer_expiration_ms: int,
     now_ms: int,
 ) -> Log:
-    """Open a copy that an earlier run began, else a new one. Raises StorageError.
+    """Open the copy that an earlier run began, or begin a new one. Raises StorageError.
 
-    A copy of an earlier run is read whole, since it is not known how much of it was flushed.
+    A copy of an earlier run is read whole, since it is unknown how much of it was flushed.
     """
     filesystem = directory.filesystem
     folder = future_folders(directory).get(partition)
@@ -104,7 +104,7 @@ def put_in_place(
 
 
 def remove(directory: LogDirectory, folder: str) -> None:
-    """Remove a copy that is not wanted any more, and has no readers. Raises StorageError."""
+    """Remove a copy that is no longer needed and has no readers. Raises StorageError."""
     try:
         Deletion(directory.filesystem, [], [], 0, folder=folder).run()
     except OSError as error:
@@ -112,7 +112,7 @@ def remove(directory: LogDirectory, folder: str) -> None:
 
 
 def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int]:
-    """Return how far a log goes: the base offset of the last segment, and its bytes.
+    """Return the base offset and the size of a log's last segment; two copies compare by them.
 
     Raises StorageError.
     """
@@ -129,7 +129,7 @@ def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int
 
 
 def set_stray(directory: LogDirectory, partition: TopicPartition, unique: UUID) -> None:
-    """Rename a folder so that it is no partition's, and keep it. Raises StorageError."""
+    """Rename a folder, so that it belongs to no partition, and keep it. Raises StorageError."""
     folder = directory.folder_of(partition)
     try:
         directory.filesystem.rename(folder, f"{directory.path}/{stray_folder(partition, unique)}")

@@ -1,7 +1,7 @@
 """All log directories of a broker: opens, moves and deletes logs, and takes failed disks offline.
 
-Kafka's `log.dirs`: a new partition goes where the fewest are; a directory that fails goes offline
-with its logs while the others serve.
+Kafka's `log.dirs`: a new partition is placed in the directory with the fewest partitions. A
+directory that fails goes offline with its logs while the others serve.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,10 +39,9 @@ class LogDirectories:
     ) -> None:
         """Claim and lock the directories. One that fails is offline from the start.
 
-        `flushes_first`: nothing is acknowledged before it is flushed (group commit).
-
-        Raises OttlaError where one is another cluster's or broker's, or in use; StorageError
-        where none can be used.
+        `flushes_first` says that nothing is acknowledged before it is flushed (group commit).
+        Raises OttlaError if a directory is in use, or belongs to another cluster or broker;
+        StorageError if none can be used.
         """
         assert paths
         self.filesystem = filesystem
@@ -84,7 +83,7 @@ class LogDirectories:
 
     @staticmethod
     def find_cluster_id(filesystem: FileSystem, paths: Sequence[str]) -> str | None:
-        """The cluster that one of the directories belongs to; None where all are new."""
+        """Return the cluster to which one of the directories belongs; None if all are new."""
         for path in paths:
             cluster_id = cluster_of(filesystem, path)
             if cluster_id is not None:
@@ -119,14 +118,14 @@ class LogDirectories:
         return any(directory.reserve.is_short() for directory in self.online)
 
     def missing_ballast(self) -> list[Ballast]:
-        """The ballast of each directory that lacks it, and whose disk has room."""
+        """Return the ballast of each directory that lacks it and whose disk has room."""
         if self.in_memory:
             return []
         missing = [one for one in self.online if not one.ballast.is_made]
         return [one.ballast for one in missing if not one.reserve.is_short()]
 
     def give_up_ballast(self, partition: TopicPartition) -> bool:
-        """Make room on the full disk of a partition's log. Whether there is some now."""
+        """Remove the ballast on the disk of a partition's log; return whether that made room."""
         directory = self.home(partition)
         return directory is not None and directory.ballast.give_up()
 
@@ -136,15 +135,18 @@ class LogDirectories:
             directory.run.confirm()
 
     def leftovers(self) -> list[Deletion]:
-        """Removals of deleted logs that an earlier run did not finish; may run at once."""
+        """Return the removals of deleted logs that an earlier run did not finish.
+
+        They may run at once.
+        """
         return [deletion for directory in self.online for deletion in directory.leftovers()]
 
     def open(
         self, topic_partition: TopicPartition, topic_id: UUID, config: LogConfig, *, now_ms: int
     ) -> Log:
-        """Open one log, made where missing; an open one is returned as it is.
+        """Open one log, created if it is missing; a log that is open is returned unchanged.
 
-        Raises StorageError (LogCorrupt: that log only; else see `fail`).
+        Raises StorageError: a LogCorrupt concerns that log only, for other errors see `fail`.
         """
         wanted = Wanted(topic_partition, topic_id, config)
         found = self.open_all([wanted], now_ms=now_ms)[topic_partition]
@@ -155,13 +157,13 @@ class LogDirectories:
     def open_all(
         self, wanted: Sequence[Wanted], *, now_ms: int
     ) -> dict[TopicPartition, Log | StorageError]:
-        """Open many logs at once, with recovery after an unclean stop; errors are values."""
+        """Open many logs at once, with recovery after an unclean stop; errors are returned."""
         return self._opening.open_all(
             wanted, producer_expiration_ms=self.producer_expiration_ms, now_ms=now_ms
         )
 
     def at(self, path: str) -> LogDirectory | None:
-        """The directory at `path`, failed or not; None where the broker has no such directory."""
+        """Return the directory at `path`, failed or not; None if the broker has none there."""
         return next((found for found in self.directories if found.path == path), None)
 
     def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
@@ -177,7 +179,7 @@ class LogDirectories:
         log_start_offset: int,
         now_ms: int,
     ) -> Log:
-        """Open the copy of a partition's log in another directory, made where missing.
+        """Open the copy of a partition's log in another directory, created if it is missing.
 
         May run in a thread of its own. Raises StorageError.
         """
@@ -204,18 +206,18 @@ class LogDirectories:
         return _at_once(departure)
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
-        """The directory that holds the partition, None where none does."""
+        """Return the directory that holds the partition, None if there is none."""
         return self._placement.homes.get(partition)
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """The partition's high watermark in the last checkpoint; 0 where it has none."""
+        """Return the partition's high watermark in the last checkpoint; 0 if it has none."""
         home = self.home(partition)
         return 0 if home is None else home.checkpoints.high_watermarks.get(partition, 0)
 
     def take_out(self, partition: TopicPartition) -> Departure:
-        """Take a partition out: `deletion.depart` renames its folder. Raises OttlaError.
+        """Remove a partition, so that `depart` can rename its folder. Raises OttlaError.
 
-        Until that is done it must not be opened again.
+        Until the folder is renamed, the partition must not be opened again.
         """
         home = self.home(partition)
         if home is None:
@@ -228,17 +230,17 @@ class LogDirectories:
         return departure
 
     def forget(self, partition: TopicPartition) -> None:
-        """Have the next checkpoints leave out a log that is about to be taken out."""
+        """Leave a log that is about to be removed out of the next checkpoints."""
         home = self.home(partition)
         if home is not None:
             home.forget(partition)
 
     def prepare_removals(self) -> list[CheckpointJob]:
-        """Jobs that remove the values of gone logs from the checkpoints: for `depart`."""
+        """Return the jobs that remove deleted logs' values from the checkpoints, for `depart`."""
         return [job for one in self.online for job in one.checkpoints.prepare_removals()]
 
     def delete(self, partition: TopicPartition) -> Deletion:
-        """Take a partition out, durably, in this thread. Raises OttlaError."""
+        """Remove a partition and rename its folder, durably, in this thread. Raises OttlaError."""
         departure = self.take_out(partition)
         return _at_once(departure, self.prepare_removals())
 
@@ -247,9 +249,9 @@ class LogDirectories:
         return self._placement.homes[partition].checkpoints.is_low(partition, offset)
 
     def hold_down(self, partition: TopicPartition, offset: int) -> LogDirectory:
-        """Keep checkpoints that are prepared from now on at or below `offset`.
+        """Limit the log's checkpoints that are prepared from now on to `offset`.
 
-        Returns the directory, of which one must be written before the log is truncated there.
+        Returns the directory, whose checkpoints must be written before the log is truncated there.
         """
         home = self._placement.homes[partition]
         home.checkpoints.hold_down(partition, offset)
@@ -262,11 +264,11 @@ class LogDirectories:
             home.checkpoints.let_go(partition)
 
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
-        """Truncate an open log, its checkpoint first where need be. Raises StorageError."""
+        """Truncate an open log, after lowering its checkpoint if needed. Raises StorageError."""
         return self._placement.homes[partition].truncate(partition, offset, now_ms)
 
     def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
-        """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
+        """Drop all records of an open log and start it at `offset`; otherwise like `truncate`."""
         return self._placement.homes[partition].restart(partition, offset, now_ms)
 
     def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
@@ -290,7 +292,7 @@ class LogDirectories:
     def prepare_checkpoints(
         self, high_watermarks: Mapping[TopicPartition, int]
     ) -> list[CheckpointJob]:
-        """One job per directory that serves; each may run in any thread."""
+        """Return one job per online directory; each may run in any thread."""
         return [directory.prepare_checkpoints(high_watermarks) for directory in self.online]
 
     def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> None:

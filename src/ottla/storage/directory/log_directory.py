@@ -1,7 +1,7 @@
 """One log directory: its owner, its lock, its checkpoints, and its logs.
 
-Files at its top, all Kafka's: `meta.properties`, `.lock`, `.kafka_cleanshutdown` (present while
-stopped in order), and the three offset checkpoints.
+Files at its top, all Kafka's: `meta.properties`, `.lock`, `.kafka_cleanshutdown` (present after a
+clean stop), and the three offset checkpoints.
 """
 
 from collections.abc import Mapping
@@ -49,11 +49,10 @@ class LogDirectory:
         *,
         flushes_first: bool = False,
     ) -> None:
-        """Lock and claim the directory, made where missing; read its checkpoints.
+        """Lock and claim the directory, created if it is missing; read its checkpoints.
 
-        `flushes_first`: nothing is acknowledged here before it is flushed.
-
-        Raises OttlaError: see `meta_properties.claim`; StorageError where it is in use or fails.
+        `flushes_first` says that nothing is acknowledged here before it is flushed. Raises
+        OttlaError if it is in use, or as in `meta_properties.claim`; StorageError if it fails.
         """
         self.filesystem = filesystem
         self.path = path
@@ -94,7 +93,7 @@ class LogDirectory:
         return f"{self.path}/{partition}"
 
     def folders(self) -> dict[TopicPartition, UUID | None]:
-        """Partitions with a folder here and the folders' topic ids. Raises StorageError."""
+        """Return the partitions with a folder here, and the folders' topic ids. StorageError."""
         found = {}
         try:
             for name in self.filesystem.listdir(self.path):
@@ -107,7 +106,7 @@ class LogDirectory:
         return found
 
     def leftovers(self) -> list[Deletion]:
-        """Removals that an earlier run of the broker did not finish."""
+        """Return the removals that an earlier run of the broker did not finish."""
         try:
             names = self.filesystem.listdir(self.path)
         except OSError as error:
@@ -129,11 +128,11 @@ class LogDirectory:
         now_ms: int,
         salvages: bool = False,
     ) -> Log:
-        """Open a partition's log; one that has no folder begins. May run in a thread of its own.
+        """Open a partition's log, or begin it if it has no folder. May run in a thread.
 
-        A folder that holds another topic of that name (deleted and recreated while this broker
-        was down) is set aside by the suffix `-stray` and kept. With `salvages` a damaged log is
-        opened without its unreadable parts. Raises StorageError.
+        A folder of another topic of that name (deleted and recreated while this broker was down) is
+        renamed with the suffix `-stray` and kept. With `salvages` a damaged log is opened without
+        its unreadable parts. Raises StorageError.
         """
         folder = self.folder_of(partition)
         filesystem = self.filesystem
@@ -184,7 +183,7 @@ class LogDirectory:
             )
         self.run.note_read(partition)
         log.reserve = self.reserve
-        # The folder's name may be in the page cache alone, unless a flush is known.
+        # Without a known flush, the folder's name may be in the page cache alone.
         log.flush_state.has_new_folder = known != topic_id or recovery_point == 0
         return log
 
@@ -210,7 +209,7 @@ class LogDirectory:
         return log
 
     def take_out(self, partition: TopicPartition, unique: UUID) -> Departure:
-        """Forget a log, whether it was open or not; its folder is renamed after this.
+        """Remove a log, whether it is open or not; its folder is renamed after this.
 
         Raises StorageError.
         """
@@ -228,14 +227,14 @@ class LogDirectory:
         return departure
 
     def forget(self, partition: TopicPartition) -> None:
-        """Let checkpoints hold no value for the partition: see `Checkpoints.forget`."""
+        """Leave the partition out of the checkpoints: see `Checkpoints.forget`."""
         self.checkpoints.forget(partition, self.folder_of(partition))
 
     def elsewhere(self, homes: Mapping[TopicPartition, object]) -> list[TopicPartition]:
-        """Partitions that have checkpointed values but no folder here, where it is known why.
+        """Return the partitions with checkpointed values but no folder, if it is known why.
 
         The log is in another directory (a move, or a second copy was set aside), or was deleted
-        on a disk that had no room for a checkpoint. Raises OSError.
+        while the disk had no room for a checkpoint. Raises OSError.
         """
         without = [one for one in self.checkpoints.partitions if homes.get(one) is not self]
         if not without:
@@ -247,7 +246,7 @@ class LogDirectory:
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
         """Truncate an open log. Raises StorageError.
 
-        Lowers the checkpoint on the disk first, in this thread, where it is not low enough
+        If its checkpoint on the disk is too high, that is lowered first, in this thread
         (`Checkpoints.hold_down`): a crash in between must not find a log that ends before its
         recovery point.
         """
@@ -259,7 +258,7 @@ class LogDirectory:
         return truncate_to(log, offset, now_ms)
 
     def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
-        """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
+        """Drop all records of an open log and start it at `offset`; otherwise like `truncate`."""
         log = self.logs[partition]
         least = min(log.log_start_offset, offset)
         log.flush_state.lower_recovery_point(least)

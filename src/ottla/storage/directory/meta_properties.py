@@ -56,8 +56,8 @@ def claim(
 ) -> MetaProperties:
     """Claim the directory at `path` for this broker, unless it is this broker's already.
 
-    Raises OttlaError: INCONSISTENT_CLUSTER_ID where it is another cluster's, INVALID_CONFIG
-    where it is another broker's or unreadable; OSError.
+    Raises OttlaError: INCONSISTENT_CLUSTER_ID if it belongs to another cluster, INVALID_CONFIG if
+    it belongs to another broker or is unreadable; OSError.
     """
     file = f"{path}/{META_PROPERTIES}"
     found = None
@@ -78,7 +78,7 @@ def claim(
 
 
 def cluster_of(filesystem: FileSystem, path: str) -> str | None:
-    """The cluster that the directory at `path` belongs to; None where it is unclaimed."""
+    """Return the cluster to which the directory at `path` belongs; None if it is unclaimed."""
     file = f"{path}/{META_PROPERTIES}"
     try:
         return decode(filesystem.read_bytes(file)).cluster_id

@@ -1,4 +1,4 @@
-"""The log directory of each partition, and opening many logs at once in these directories."""
+"""Chooses the log directory of each partition, and opens many logs in these directories at once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +16,14 @@ from ottla.storage.segment.config import LogConfig
 
 
 class Placement:
-    """The home of each partition among a broker's log directories."""
+    """Maps each partition to its home among a broker's log directories."""
 
     def __init__(self, new_id: Callable[[], UUID]) -> None:
         self._new_id = new_id
         self.directories: list[LogDirectory] = []
         # The directory that holds each partition.
         self.homes: dict[TopicPartition, LogDirectory] = {}
-        # Where partitions are to go that have no home yet.
+        # The directories requested for partitions that have no home yet.
         self.preferred: dict[TopicPartition, LogDirectory] = {}
 
     @property
@@ -31,11 +31,10 @@ class Placement:
         return [directory for directory in self.directories if not directory.failure]
 
     def take_in(self, directory: LogDirectory, partitions: Iterable[TopicPartition]) -> None:
-        """Let `directory` be the home of partitions that have a folder there.
+        """Make `directory` the home of partitions that have a folder there.
 
-        A partition may be in two directories, after a crash at the end of a move. The longer log
-        stays; the other is kept by another name. Raises
-        StorageError.
+        After a crash at the end of a move a partition may be in two directories. The longer log
+        stays; the other folder is renamed and kept. Raises StorageError.
         """
         for partition in partitions:
             home, known = directory, self.homes.get(partition)
@@ -47,7 +46,7 @@ class Placement:
     def forget_elsewhere(self) -> None:
         """Drop checkpointed values of partitions whose log is not in the same directory.
 
-        A new log there of the same name must not take over another log's values.
+        A new log of the same name there must not get another log's values.
         """
         for directory in self.online:
             try:
@@ -57,7 +56,10 @@ class Placement:
                 directory.fail(storage_error(error, directory.path, "list the logs").message)
 
     def place(self, partition: TopicPartition) -> LogDirectory:
-        """The partition's directory; for a new one that with the fewest. Raises StorageError."""
+        """Return the partition's directory. Raises StorageError.
+
+        A new partition is placed in the preferred directory, or in that with the fewest partitions.
+        """
         home = self.homes.get(partition)
         if home is None:
             online = self.online
@@ -79,7 +81,7 @@ class Placement:
         return min(online, key=lambda directory: counts[directory.path])
 
 
-# Reading from the page cache and checksums both leave the interpreter to other threads.
+# Reading from the page cache and computing checksums both release the interpreter lock.
 LOADING_THREADS = 4
 
 
@@ -95,7 +97,7 @@ class Wanted:
 
 
 class LogOpening:
-    """Opens logs in the directories that `placement` gives."""
+    """Opens logs in the directories that `placement` chooses."""
 
     def __init__(
         self,
@@ -117,7 +119,7 @@ class LogOpening:
     def open_all(
         self, wanted: Sequence[Wanted], *, producer_expiration_ms: int, now_ms: int
     ) -> dict[TopicPartition, Log | StorageError]:
-        """Open many logs at once, with recovery after an unclean stop; errors are values."""
+        """Open many logs at once, with recovery after an unclean stop; errors are returned."""
         placement = self._placement
         # Threads are for reading. When they create files they only wait for each other.
         any_exists = any(w.topic_partition in placement.homes for w in wanted)
@@ -153,9 +155,9 @@ class LogOpening:
     def _forget_predecessors(
         self, places: Sequence[tuple[Wanted, LogDirectory]]
     ) -> dict[TopicPartition, StorageError]:
-        """Remove from the checkpoints on the disk the values of earlier topics by these names.
+        """Remove the values of earlier topics by these names from the checkpoints on the disk.
 
-        Returns the partitions for which that failed, and why.
+        Returns the partitions for which that failed, with the errors.
         """
         left: dict[LogDirectory, list[TopicPartition]] = {}
         for one, directory in places:

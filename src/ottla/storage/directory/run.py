@@ -9,31 +9,31 @@ from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.files.names import parse_partition_folder
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-# Kafka looks only at whether a broker was stopped in order. But a process that dies leaves its
-# writes in the page cache, and one that flushes before it acknowledges leaves nothing to lose: both
-# may stay eligible as leaders (R-11). Only a power cut, or a disk mounted anew, without group
-# commit loses acknowledged records.
+# Kafka checks only whether a broker was stopped cleanly. But a process that dies leaves its writes
+# in the page cache, and a process that flushes before it acknowledges has nothing to lose. After
+# either, the broker's replicas may stay eligible as leaders (R-11). Acknowledged records are lost
+# only without group commit, by a power cut or a disk that was mounted anew.
 RUN_MARKER = "ottla-run"
 
 
 @dataclass(frozen=True, slots=True)
 class RunMarker:
-    """One run of a broker, for its next start. `page_cache_id` is `FileSystem.page_cache_id`."""
+    """The marker of one broker run, for the next start. See `FileSystem.page_cache_id`."""
 
     page_cache_id: str
     flushes_first: bool
 
     def kept_all(self, page_cache_id: str) -> bool:
-        """Whether all that the run acknowledged is still there, however it ended."""
+        """Return whether all that the run acknowledged is still there, however it ended."""
         return self.flushes_first or self.kept_cache(page_cache_id)
 
     def kept_cache(self, page_cache_id: str) -> bool:
-        """Whether the run's writes are all still there, flushed or not."""
+        """Return whether all writes of the run are still there, flushed or not."""
         return self.page_cache_id != "" and self.page_cache_id == page_cache_id
 
 
 def read_run_marker(filesystem: FileSystem, path: str) -> RunMarker | None:
-    """The marker in the directory at `path`; None where there is none that can be read."""
+    """Return the marker in the directory at `path`; None if there is no readable one."""
     try:
         held = json.loads(filesystem.read_bytes(f"{path}/{RUN_MARKER}"))
         return RunMarker(str(held["page_cache"]), held["flushes_first"] is True)
@@ -58,12 +58,12 @@ def write_run_marker(filesystem: FileSystem, path: str, marker: RunMarker) -> No
 
 
 class Run:
-    """The present run in the log directory at `path`, and the end of the last."""
+    """The present run in the log directory at `path`, and how the last run ended."""
 
     def __init__(self, filesystem: FileSystem, path: str, *, flushes_first: bool) -> None:
-        """Learn how the last run ended, and write the marker of this one. Raises OSError.
+        """Find out how the last run ended, and write this run's marker. Raises OSError.
 
-        `flushes_first`: nothing is acknowledged here before it is flushed.
+        `flushes_first` says that nothing is acknowledged here before it is flushed.
         """
         self._filesystem = filesystem
         self._path = path
@@ -72,8 +72,8 @@ class Run:
         self.was_clean = filesystem.exists(marker)
         page_cache_id = filesystem.page_cache_id(path)
         last = read_run_marker(filesystem, path)
-        # Whether all that the last run acknowledged is here. False without a last run: then
-        # the directory is new, and so may be the disk.
+        # Whether all records that the last run acknowledged are here. False without a last run:
+        # then the directory is new, and so may be the disk.
         self.kept_all = self.was_clean or (last is not None and last.kept_all(page_cache_id))
         # Whether pages that were not flushed may be missing.
         self.lost_power = not self.was_clean and not (last and last.kept_cache(page_cache_id))
@@ -90,15 +90,15 @@ class Run:
 
     @property
     def _due(self) -> RunMarker:
-        """The marker as it should be: a loss of power stays known until all logs were read."""
+        """The marker that should be on the disk. It shows a power loss until all logs were read."""
         return replace(self._marker, page_cache_id="") if self._unread else self._marker
 
     def note_read(self, partition: TopicPartition) -> None:
-        """Note that the partition's log was opened, or is gone."""
+        """Record that the partition's log was opened, or is gone."""
         self._unread.discard(partition)
 
     def confirm(self) -> None:
-        """Note that the cluster knows of the loss: the next run is judged by this one.
+        """Record that the cluster knows of the loss, so that the next start judges this run only.
 
         Raises StorageError.
         """
@@ -110,7 +110,7 @@ class Run:
             raise storage_error(error, self._path, "note that this broker runs") from error
 
     def due_files(self) -> dict[str, bytes]:
-        """The marker, by its path, to be written once all logs have been read; else nothing."""
+        """Return the marker by its path, if it must be rewritten since all logs have been read."""
         if not self._written.flushes_first or self._written == self._due:
             return {}
         self._written = self._due

@@ -1,8 +1,8 @@
-"""Makes a log of what can still be read of a damaged one that has no other copy.
+"""Rebuilds a damaged log that has no other copy from its readable batches.
 
-For the topics of coordinators only: these go on with what is left. Each damaged segment is copied
-to `….log.damaged`, which stays, and replaced by its good batches. No offset is used twice: where
-the end is lost, a batch without records stands in its place.
+Only coordinators' topics are salvaged: coordinators continue with what is left. Each damaged
+segment is copied to `….log.damaged`, which is kept, and replaced by its good batches. No offset is
+used twice: a batch without records takes the offsets of a lost end.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from ottla.storage.recovery.readable import Damage, ReadableSegment, Whole
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
 DAMAGED_SUFFIX = ".damaged"
-# In a partition's folder: damage was found while the log was in use.
+# This file in a partition's folder says that damage was found while the log was in use.
 SALVAGE_MARKER = "ottla-salvage"
 _WINDOW_BYTES = 1 << 20
 
@@ -39,9 +39,10 @@ class Salvage:
 
 
 def salvage(filesystem: FileSystem, folder: str, recovery_point: int, *, clean: bool) -> Salvage:
-    """Leave only good batches in the log at `folder`, which must not be open. Raises OSError.
+    """Keep only the good batches of the log at `folder`, which must not be open. Raises OSError.
 
-    All of it is on the disk then, and it ends at `recovery_point` at least; `clean`: exactly there.
+    On return all of the log is on the disk. It ends at `recovery_point` or later; with `clean`,
+    exactly there.
     """
     found = [parse_segment_file(name) for name in filesystem.listdir(folder)]
     bases = sorted(base for base, suffix in filter(None, found) if suffix == LOG_SUFFIX)
@@ -92,7 +93,7 @@ def _salvage_segment(
 def _copy_good(
     source: File, target: File, base_offset: int, limit: int, end_min: int, result: Salvage
 ) -> list[str]:
-    """Append the good batches of `source` to `target`; return what was not as it should be."""
+    """Append the good batches of `source` to `target`; return notes on the faults."""
     reading = ReadableSegment(source, source.size(), base_offset, limit)
     notes = []
     next_offset = base_offset
@@ -129,7 +130,7 @@ def _in_order(found: Whole, next_offset: int) -> bytearray:
 
 
 def _nothing(begin: int, end: int) -> bytearray:
-    """A batch without records that takes the offsets from `begin` to `end`."""
+    """Build a batch without records that takes the offsets in [begin, end)."""
     builder = BatchBuilder(base_offset=begin)
     builder.append(0, None, None)
     header = read_header(builder.build())
@@ -158,7 +159,7 @@ def mark(filesystem: FileSystem, folder: str) -> None:
 
 
 class OpenLog(Protocol):
-    """Opens one log; all else is given. Raises LogCorrupt, StorageError."""
+    """Opens one log; the other arguments are bound. Raises LogCorrupt, StorageError."""
 
     def __call__(self, *, recovery_point: int, clean: bool) -> Log: ...
 
@@ -166,7 +167,7 @@ class OpenLog(Protocol):
 def open_salvaged(
     filesystem: FileSystem, folder: str, open_log: OpenLog, recovery_point: int, *, clean: bool
 ) -> Log:
-    """Open a log, without what of it cannot be read; the log's notes say what. StorageError."""
+    """Open a log without its unreadable parts, which its notes list. Raises StorageError."""
     notes: list[str] = []
     try:
         if not filesystem.exists(f"{folder}/{SALVAGE_MARKER}"):

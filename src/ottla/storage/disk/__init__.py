@@ -1,4 +1,4 @@
-"""The seam to the file system, the operating system's file system, and one in memory.
+"""The file system interface, the operating system's file system, and one in memory.
 
 Begin with `filesystem`.
 """

@@ -24,7 +24,7 @@ class StorageError(OttlaError):
 
 
 class DiskFull(StorageError):
-    """No space for a write, of which nothing remains; reads go on, later writes may succeed."""
+    """A write failed for lack of space and left nothing. Reads go on; later writes may succeed."""
 
 
 class DirectoryFailed(StorageError):
@@ -52,7 +52,7 @@ class LogCorrupt(StorageError):
 
 
 def reserve_reached(path: str, size: int) -> DiskFull:
-    """An append would use the part of the disk that is reserved: see `reserve`."""
+    """Return the error for an append that would use the disk's reserve: see `reserve`."""
     return DiskFull(
         f"{path}: no space left to append {size} bytes: what is left of the disk is reserved for "
         f"deletions and restarts. {_REMEDY}"
@@ -60,7 +60,7 @@ def reserve_reached(path: str, size: int) -> DiskFull:
 
 
 def full_at_start(path: str) -> DiskFull:
-    """A broker has no room for the marks that it writes at its start."""
+    """Return the error for a disk without room for the marks that a broker writes at its start."""
     return DiskFull(
         f"{path}: the disk is full, and a broker writes a few marks when it starts; free space on"
         " that disk, perhaps what another program wrote, and start the broker again"
@@ -68,12 +68,15 @@ def full_at_start(path: str) -> DiskFull:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether the system refused a write for want of space."""
+    """Return whether a write failed for lack of space."""
     return error.errno in _FULL
 
 
 def storage_error(error: OSError, path: str, what: str) -> StorageError:
-    """Name the failed step and the remedy: space can come back, a failing disk cannot."""
+    """Return the error that names the failed step and the remedy.
+
+    A full disk can recover; a failing disk cannot.
+    """
     if is_full(error):
         return DiskFull(f"{path}: no space left to {what}. {_REMEDY}")
     if error.errno in _GONE:
@@ -90,9 +93,10 @@ def storage_error(error: OSError, path: str, what: str) -> StorageError:
 
 
 def fsync_error(error: OSError, path: str) -> DirectoryFailed:
-    """A failed fsync, whatever its reason: the kernel may have dropped what it could not write.
+    """Return the error for a failed fsync, whatever its reason.
 
-    Trying again would succeed and save nothing, so a full disk is no exception here.
+    The kernel may have dropped what it could not write. A retry would succeed and save nothing, so
+    a full disk is no exception here.
     """
     return DirectoryFailed(
         f"{path}: could not flush: {error.strerror or error}. What was written since the last "

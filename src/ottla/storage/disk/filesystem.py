@@ -1,7 +1,7 @@
-"""The filesystem seam: all that a log does on a disk, and the operating system's file system.
+"""The file system interface: all that a log does on a disk, and the operating system's files.
 
-Errors are `OSError`, as the system raises them; `storage.disk.errors` classifies them.
-Not here: buffering (the page cache is the only one) and locks between threads.
+Errors are `OSError`, as the system raises them; `storage.disk.errors` classifies them. Buffering is
+not part of it (the page cache is the only buffer), nor are locks between threads.
 """
 
 import ctypes
@@ -23,11 +23,11 @@ _MOUNT_ID_POSITION = 144
 
 
 def mount_id(path: str) -> int:
-    """The unique id of the mount that holds `path`; its device where the kernel is too old.
+    """Return the unique id of the mount that holds `path`, or its device on an old kernel.
 
-    No later mount gets the same id. Linux has it from 6.8 on, through a system call that Python has
-    no function for yet. A disk that was taken away and mounted anew may have lost what was not
-    flushed, though the machine never stopped. Raises OSError.
+    No later mount gets the same id. A disk that was removed and mounted again may have lost
+    unflushed writes, though the machine never stopped. Linux has the id from 6.8 on, by a system
+    call for which Python has no function yet. Raises OSError.
     """
     try:
         statx = ctypes.CDLL(None, use_errno=True).statx
@@ -46,7 +46,7 @@ def mount_id(path: str) -> int:
 
 Buffer = bytes | bytearray | memoryview
 
-# Ends the name of a file that is not whole yet.
+# Suffix of a file that is not complete yet.
 TEMPORARY_SUFFIX = ".tmp"
 
 # Bytes read and written at once where a file is written again.
@@ -71,7 +71,7 @@ class File(Protocol):
         ...
 
     def pread(self, size: int, position: int) -> bytes:
-        """Return `size` bytes from `position`, fewer only where the file ends."""
+        """Return `size` bytes from `position`, fewer only at the end of the file."""
         ...
 
     def read_into(self, buffer: bytearray | memoryview, position: int) -> int:
@@ -79,7 +79,7 @@ class File(Protocol):
         ...
 
     def fsync(self) -> None:
-        """Return once all that was written is on the disk."""
+        """Return once all written bytes are on the disk."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -91,16 +91,16 @@ class File(Protocol):
         ...
 
     def fileno(self) -> int | None:
-        """A descriptor for `sendfile`, or None where no such thing exists."""
+        """Return a descriptor for `sendfile`, or None if the file has none."""
         ...
 
     def close(self) -> None:
-        """Give the descriptor back. A second call does nothing."""
+        """Close the file. A second call does nothing."""
         ...
 
 
 class FileSystem(Protocol):
-    """Names and files. Paths are absolute and use `/`."""
+    """Files and folders by name. Paths are absolute and use `/`."""
 
     @property
     def in_memory(self) -> bool:
@@ -109,11 +109,11 @@ class FileSystem(Protocol):
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether several threads at once may be used, and are faster than one."""
+        """Whether several threads may be used at once, and are faster than one."""
         ...
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open for reading and appending; `create` makes it where it is missing."""
+        """Open for reading and appending; with `create`, a missing file is created."""
         ...
 
     def read_bytes(self, path: str) -> bytes:
@@ -141,11 +141,11 @@ class FileSystem(Protocol):
     def is_directory(self, path: str) -> bool: ...
 
     def mkdir(self, path: str) -> bool:
-        """Make the folder and those above it; False where it existed before."""
+        """Create the folder and its missing parents; return False if it existed before."""
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or folder another name; a file of that name is replaced."""
+        """Rename a file or folder; an existing file of the new name is replaced."""
         ...
 
     def unlink(self, path: str) -> None:
@@ -169,14 +169,14 @@ class FileSystem(Protocol):
         ...
 
     def lock(self, path: str) -> File | None:
-        """Hold the file at `path` until it is closed; None where another process holds it."""
+        """Lock the file at `path` until it is closed; None if another process holds the lock."""
         ...
 
     def page_cache_id(self, path: str) -> str:
         """Return an id of the page cache of `path`: while it stays the same, no write was lost.
 
-        It changes with a restart of the machine, and where the disk is mounted anew. Empty where
-        the system does not provide it.
+        It changes when the machine restarts or the disk is mounted anew. It is empty if the system
+        does not provide it.
         """
         ...
 
@@ -236,7 +236,8 @@ class OsFile:
         return count
 
     def fsync(self) -> None:
-        # The size of an appended file is data to fdatasync, so nothing that matters is left out.
+        # fdatasync also writes the new size of a file that was appended to, so nothing needed is
+        # left out.
         system.sync_data(self._descriptor)
 
     def truncate(self, size: int) -> None:
@@ -348,10 +349,10 @@ def write_atomically(
     sync_folder: bool = True,
     durable: bool = True,
 ) -> None:
-    """Replace the file at `path`: after a crash it holds the old or the new content whole.
+    """Replace the file at `path`; after a crash it has the old or the new content, whole.
 
-    Without `sync_folder` the caller makes the new name durable, when it has more to write. Where it
-    is not `durable`, this holds after the death of the process, but not after a power cut.
+    Without `sync_folder` the caller makes the new name durable later. Without `durable` this holds
+    after the death of the process, but not after a power cut.
     """
     temporary = path + TEMPORARY_SUFFIX
     filesystem.unlink(temporary)

@@ -299,7 +299,7 @@ class FileNode:
             self.old_tail = b""
 
     def rewrite(self, position: int) -> None:
-        """Make all from `position` on dirty again, to be saved if nothing before was lost."""
+        """Mark the bytes from `position` on as dirty; they are saved if none before were lost."""
         if position <= self.synced:
             self.poisoned = False
 
@@ -317,7 +317,7 @@ class FileNode:
 
 
 def _survivors(unsynced: bytearray, begin: int, random: Random) -> bytearray:
-    """The bytes that a power cut leaves of unflushed ones, written from `begin` in a page on."""
+    """Return what a power cut leaves of unflushed bytes that began at `begin` within a page."""
     kind = random.random()
     kept = unsynced[: random.randint(0, len(unsynced))]
     if kind < 0.70:

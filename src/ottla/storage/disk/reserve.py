@@ -45,7 +45,7 @@ class DiskUse(IntEnum):
 
 
 class Reserve:
-    """The reserve of the disk that holds `path`; none where the disk cannot be measured."""
+    """The reserve of the disk that holds `path`; 0 if the disk cannot be measured."""
 
     def __init__(self, filesystem: FileSystem, path: str) -> None:
         self._filesystem = filesystem
@@ -56,7 +56,7 @@ class Reserve:
 
     # Hot: once per append.
     def allows(self, size: int, now_ms: int, use: DiskUse) -> bool:
-        """Whether `size` bytes may be written now; then they count as written."""
+        """Return whether `size` bytes may be written now; they are counted as written."""
         self._credit_bytes -= size
         if self._credit_bytes >= 0 and self._measured_ms <= now_ms < self._until_ms:
             return True
@@ -67,18 +67,18 @@ class Reserve:
         return free - size >= reserve * use // DiskUse.RECORDS
 
     def require(self, size: int, use: DiskUse) -> None:
-        """Raise OSError (ENOSPC) where `size` bytes may not be written now."""
+        """Raise OSError (ENOSPC) if `size` bytes may not be written now."""
         free, reserve = self._measure()
         if free - size < reserve * use // DiskUse.RECORDS:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
 
     def is_short(self) -> bool:
-        """Whether appends are refused, or will be soon: what is deleted should go at once."""
+        """Return whether appends are refused, or will be soon; then deletions should not wait."""
         free, reserve = self._measure()
         return free < 2 * reserve
 
     def _measure(self) -> tuple[int, int]:
-        """Free bytes, and the reserve; enough and none where the disk does not say."""
+        """Return the free bytes and the reserve; plenty and 0 if the disk cannot be measured."""
         filesystem, path = self._filesystem, self._path
         try:
             total = filesystem.total_bytes(path)
@@ -92,12 +92,12 @@ BALLAST_BYTES = 1 << 20
 
 
 class Ballast:
-    """The file in the log directory at `path`."""
+    """A file in the log directory at `path`, removed to make room when the disk is full."""
 
     def __init__(self, filesystem: FileSystem, path: str) -> None:
         self._filesystem = filesystem
         self._path = f"{path}/{BALLAST}"
-        # Not known before the first look.
+        # None before the first check.
         self._is_there: bool | None = None
 
     @property
@@ -106,7 +106,7 @@ class Ballast:
         return self._is_there is True
 
     def make(self) -> None:
-        """Make the file where it is missing. Without room for all of it there is none."""
+        """Create the file if it is missing. Without room for all of it, no file is left."""
         if self._is_there:
             return
         filesystem, path = self._filesystem, self._path
@@ -120,7 +120,7 @@ class Ballast:
                 filesystem.unlink(path)
 
     def give_up(self) -> bool:
-        """Remove the file. Whether there was one, so that there is room now."""
+        """Remove the file; return whether it existed, so that there is room now."""
         self._is_there = False
         try:
             was_there = self._filesystem.exists(self._path)

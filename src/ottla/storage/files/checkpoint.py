@@ -28,7 +28,7 @@ def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
 
 
 def decode_offsets(encoded: bytes) -> dict[TopicPartition, int]:
-    """Read an offset checkpoint. Raises ValueError where it is none."""
+    """Read an offset checkpoint. Raises ValueError if the bytes are not one."""
     lines = encoded.decode("utf-8").splitlines()
     if len(lines) < 2 or lines[0].strip() != "0" or int(lines[1]) != len(lines) - 2:
         raise ValueError("not an offset checkpoint of version 0, or cut short")
@@ -63,11 +63,11 @@ class CheckpointJob:
     # The ledgers of logs in this directory: a ledger must record a deletion before the log start
     # offset shows it.
     ledgers: list[LedgerJob] = field(default_factory=list)
-    # Others, by path.
+    # Other files to write, by path.
     files: dict[str, bytes] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Write the checkpoints, unless newer ones are; in any thread. Raises StorageError."""
+        """Write the checkpoints, unless newer ones are written. In any thread. StorageError."""
         with self.order.lock:
             if self.number < self.order.written:
                 return

@@ -51,7 +51,7 @@ def parse_segment_file(name: str) -> tuple[int, str] | None:
 
 
 def parse_partition_folder(name: str) -> TopicPartition | None:
-    """Return the partition that owns the folder `name`, None where it is no partition's."""
+    """Return the partition that owns the folder `name`, None for any other name."""
     topic, dash, number = name.rpartition("-")
     if not dash or not topic or not number.isascii() or not number.isdigit():
         return None
@@ -64,7 +64,7 @@ def deleted_folder(partition: TopicPartition, unique: UUID) -> str:
 
 
 def stray_folder(partition: TopicPartition, unique: UUID) -> str:
-    """Name for a folder of an earlier topic whose name another topic has now; it is kept."""
+    """Name for the folder of an earlier topic whose name another topic has now; it is kept."""
     return _set_aside(partition, unique, STRAY_FOLDER_SUFFIX)
 
 
@@ -95,8 +95,8 @@ def _set_aside(partition: TopicPartition, unique: UUID, suffix: str) -> str:
     return str(partition)[: _NAME_LENGTH_MAX - len(ending)] + ending
 
 
-# The files of a cleaned segment, in the order in which they get their names. The last
-# one decides: from then on the others belong to it.
+# The files of a cleaned segment, in the order in which they get their final names. Once the last
+# one has its name, the other files belong to it.
 CLEANED_FILES = (
     TRANSACTION_INDEX_SUFFIX,
     OFFSET_INDEX_SUFFIX,

@@ -1,7 +1,7 @@
-"""The ledger of one log on the disk: what is gone at its start, and what was truncated at its end.
+"""The ledger of one log on the disk: which offsets are gone at its start, or truncated at its end.
 
-It stands in one small file, replaced as a whole. What compaction took out stands beside each
-segment, in a file that comes and goes with it (`ledger.removals`).
+It is one small file, replaced as a whole. The offsets that compaction removed are in a file beside
+each segment, which is created and deleted with the segment (`ledger.removals`).
 """
 
 import threading
@@ -23,7 +23,7 @@ class _Order:
 
 @dataclass(slots=True)
 class LedgerJob:
-    """The file as it is to be; `run` may be called in any thread."""
+    """A job that writes the ledger's file; `run` may be called in any thread."""
 
     filesystem: FileSystem
     path: str
@@ -32,7 +32,7 @@ class LedgerJob:
     order: _Order
 
     def run(self) -> None:
-        """Write it durably, unless a newer one is written. Raises OSError."""
+        """Write the file durably, unless a newer version is written. Raises OSError."""
         with self.order.lock:
             if self.changes <= self.order.written:
                 return
@@ -41,7 +41,7 @@ class LedgerJob:
 
 
 class OffsetLedger:
-    """The known reasons why offsets are missing from a log, and whether they are in the file."""
+    """The known reasons why offsets are missing from a log; knows if its file is up to date."""
 
     def __init__(self, history: History, *, is_written: bool) -> None:
         self.history = history
@@ -49,9 +49,9 @@ class OffsetLedger:
 
     @classmethod
     def read(cls, filesystem: FileSystem, folder: str, *, unrecorded_below: int) -> "OffsetLedger":
-        """Read the file. Where there is none, or none that can be read, one begins.
+        """Read the file; begin a new ledger if it is missing or unreadable. Raises OSError.
 
-        Nothing is known then of what is missing below `unrecorded_below`. Raises OSError.
+        Then it is unknown why offsets below `unrecorded_below` are missing.
         """
         try:
             history = decode_history(filesystem.read_bytes(f"{folder}/{LEDGER}"))
@@ -61,7 +61,7 @@ class OffsetLedger:
 
     @classmethod
     def begin(cls, unrecorded_below: int = 0) -> "OffsetLedger":
-        """One that has no file: nothing is known of what is missing below `unrecorded_below`."""
+        """Begin a ledger without a file; the reasons below `unrecorded_below` are unknown."""
         history = History(unrecorded_below=unrecorded_below, compacted_below=unrecorded_below)
         return cls(history, is_written=False)
 
@@ -71,11 +71,11 @@ class OffsetLedger:
 
     @property
     def has_news(self) -> bool:
-        """Whether the file lacks something; that of a log to which nothing happened can wait."""
+        """Whether the file should be written; a log to which nothing happened needs none."""
         return self.history.changes > max(0, self._order.written)
 
     def job(self, filesystem: FileSystem, folder: str) -> LedgerJob | None:
-        """The job that writes the file; None where it lacks nothing."""
+        """Return the job that writes the file; None if the file is up to date."""
         if self.is_written:
             return None
         history = self.history

@@ -1,4 +1,4 @@
-"""`partition.metadata`: which topic, by id, a partition's folder holds (KIP-516)."""
+"""`partition.metadata`: the topic id of a partition's folder (KIP-516)."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID
@@ -13,7 +13,7 @@ def encode_id(identity: UUID) -> str:
 
 
 def decode_id(text: str) -> UUID:
-    """Read what `encode_id` gives. Raises ValueError."""
+    """Read what `encode_id` returns. Raises ValueError."""
     return UUID(bytes=urlsafe_b64decode(text + "=" * (-len(text) % 4)))
 
 
@@ -32,7 +32,7 @@ def decode(encoded: bytes) -> UUID:
 
 
 def read(filesystem: FileSystem, folder: str) -> UUID | None:
-    """The topic id of a partition's folder, None where it has none. Raises OSError."""
+    """Return the topic id of a partition's folder, None if it has none. Raises OSError."""
     try:
         return decode(filesystem.read_bytes(f"{folder}/{PARTITION_METADATA}"))
     except (FileNotFoundError, ValueError):
@@ -40,28 +40,28 @@ def read(filesystem: FileSystem, folder: str) -> UUID | None:
 
 
 def is_damaged(known: UUID, topic_id: UUID) -> bool:
-    """Whether `known` in a file may be `topic_id` with one character damaged by the disk.
+    """Return whether `known`, read from a file, may be `topic_id` with one damaged character.
 
-    Ids are random: two topics' differ in nearly all of their 22 characters.
+    Ids are random, so those of two topics differ in nearly all of their 22 characters.
     """
     pairs = zip(encode_id(known), encode_id(topic_id), strict=True)
     return sum(one != other for one, other in pairs) == 1
 
 
 def write(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
-    """Write into a folder which topic it holds. Raises OSError.
+    """Write the topic id of a folder. Raises OSError.
 
     The first flush of the log makes the file durable. A power cut before that may leave anything in
-    it, but there are no flushed records then that could be lost by that.
+    it, but then there are no flushed records that could be lost.
     """
     path = f"{folder}/{PARTITION_METADATA}"
     write_atomically(filesystem, path, encode(topic_id), durable=False)
 
 
 def begin(filesystem: FileSystem, folder: str, topic_id: UUID) -> None:
-    """The same for a folder that was just made. Raises OSError.
+    """Write the topic id of a folder that was just created. Raises OSError.
 
-    A crash may leave the file empty, and then the folder has no records.
+    A crash may leave the file empty; then the folder has no records.
     """
     file = filesystem.open(f"{folder}/{PARTITION_METADATA}", create=True)
     try:

@@ -13,7 +13,7 @@ UNKNOWN_OFFSET = -1
 
 
 class LeaderEpochs:
-    """Epochs with their start offsets."""
+    """The leader epochs of a log, with their start offsets."""
 
     # Invariant: both lists are equally long and strictly increasing.
     # Invariant: `latest` is the last of `epochs`, -1 for none.
@@ -37,28 +37,28 @@ class LeaderEpochs:
         self.changes += 1
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` begins at `start_offset`; entries that contradict it are dropped."""
+        """Record that `epoch` begins at `start_offset`; entries that contradict it are dropped."""
         if epoch < 0 or (self.epochs and epoch == self.epochs[-1]):
             return
         while self.epochs and (self.epochs[-1] > epoch or self.start_offsets[-1] >= start_offset):
             self.epochs.pop()
             self.start_offsets.pop()
-        # An epoch of this broker's own without records may be above the continued one.
+        # After a newer epoch without records was dropped, `epoch` may already be the last one.
         if not self.epochs or self.epochs[-1] != epoch:
             self.epochs.append(epoch)
             self.start_offsets.append(start_offset)
         self._changed()
 
     def epoch_of(self, offset: int) -> int:
-        """The leader epoch in which the record at `offset` was written, -1 where unknown."""
+        """Return the leader epoch in which the record at `offset` was written, -1 if unknown."""
         slot = bisect_right(self.start_offsets, offset) - 1
         return self.epochs[slot] if slot >= 0 else UNKNOWN_EPOCH
 
     def end_offset(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(greatest known epoch not above `epoch`, offset at which the next one begins).
+        """Return (greatest known epoch up to `epoch`, offset at which the next epoch begins).
 
-        (-1, -1) where `epoch` is unknown or newer than all (KIP-101, KIP-279). For an epoch
-        older than all known ones the answer is that epoch and the first known start offset.
+        (-1, -1) if `epoch` is unknown or newer than all known ones (KIP-101, KIP-279). For an epoch
+        older than all known ones: that epoch, and the first known start offset.
         """
         if epoch == UNKNOWN_EPOCH or not self.epochs or epoch > self.epochs[-1]:
             return UNKNOWN_EPOCH, UNKNOWN_OFFSET
@@ -69,7 +69,7 @@ class LeaderEpochs:
         return floor, self.start_offsets[above]
 
     def clear(self) -> None:
-        """Forget all: the log begins anew."""
+        """Forget all epochs, because the log begins anew."""
         if self.epochs:
             self.epochs.clear()
             self.start_offsets.clear()
@@ -83,7 +83,7 @@ class LeaderEpochs:
             self._changed()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget epochs that ended by `start_offset`; the one that holds it begins there."""
+        """Forget epochs that ended by `start_offset`; the epoch that covers it now begins there."""
         last = bisect_right(self.start_offsets, start_offset) - 1
         if last < 0 or (last == 0 and self.start_offsets[0] == start_offset):
             return
@@ -99,7 +99,7 @@ class LeaderEpochs:
 
     @classmethod
     def decode(cls, encoded: bytes) -> "LeaderEpochs":
-        """Read a file's bytes. Raises ValueError where they are no such file."""
+        """Read a file's bytes. Raises ValueError if they are not a leader epoch checkpoint."""
         lines = encoded.decode("ascii").splitlines()
         if len(lines) < 2 or lines[0].strip() != "0" or int(lines[1]) != len(lines) - 2:
             raise ValueError("not a leader epoch checkpoint of version 0")

@@ -16,7 +16,10 @@ _SWAP = sys.byteorder == "little"
 
 
 class TimeIndex:
-    """Entries in order. Relative offsets inside, absolute ones outside."""
+    """The entries of one time index, in order.
+
+    Entries store relative offsets; the methods take and return absolute ones.
+    """
 
     # Invariant: both arrays are equally long; timestamps strictly, offsets weakly increasing.
 
@@ -37,11 +40,11 @@ class TimeIndex:
         return len(self.timestamps) >= self.entries_max - 1
 
     def has_room(self, count: int) -> bool:
-        """Whether it is not full before the last of `count` entries more."""
+        """Return whether `count` more entries fit."""
         return len(self.timestamps) + count <= self.entries_max - 1
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Note that `timestamp` is the greatest up to `offset`; ignored where it is not new."""
+        """Add `timestamp` as the greatest up to `offset`, unless it is not above the last entry."""
         timestamps = self.timestamps
         if timestamp < 0 or (timestamps and timestamp <= timestamps[-1]):
             return
@@ -49,14 +52,14 @@ class TimeIndex:
         self.relative_offsets.append(offset - self.base_offset)
 
     def floor(self, timestamp: int) -> tuple[int, int]:
-        """(timestamp, offset) of the last entry not above `timestamp`; (-1, base) before all."""
+        """Return (timestamp, offset) of the last entry up to `timestamp`; (-1, base) if none."""
         slot = bisect_right(self.timestamps, timestamp) - 1
         if slot < 0:
             return -1, self.base_offset
         return self.timestamps[slot], self.base_offset + self.relative_offsets[slot]
 
     def last(self) -> tuple[int, int]:
-        """(timestamp, offset) of the last entry; (-1, base offset) where there is none."""
+        """Return (timestamp, offset) of the last entry; (-1, base offset) if there is none."""
         if not self.timestamps:
             return -1, self.base_offset
         return self.timestamps[-1], self.base_offset + self.relative_offsets[-1]

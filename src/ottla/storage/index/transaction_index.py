@@ -12,7 +12,10 @@ _ENTRY = Struct(">hqqqq")
 
 
 class AbortedTransaction(NamedTuple):
-    """Offsets are inclusive. A reader below `last_stable_offset` need look no further."""
+    """One aborted transaction; its offsets are inclusive.
+
+    A reader below `last_stable_offset` need not read later entries.
+    """
 
     producer_id: int
     first_offset: int
@@ -37,7 +40,10 @@ class TransactionIndex:
         self.entries.append(aborted)
 
     def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
-        """Transactions with records in [start, end), and whether none can follow in later ones."""
+        """Return the transactions with records in [start, end), and whether the result is complete.
+
+        It is not if later segments may have more of them.
+        """
         found = []
         for entry in self.entries:
             if entry.last_offset >= start and entry.first_offset < end:
@@ -52,12 +58,12 @@ class TransactionIndex:
             self.entries.pop()
 
     def encode(self) -> bytes:
-        """The file's bytes; none where nothing was aborted (Kafka then has no file)."""
+        """The file's bytes; empty if nothing was aborted (Kafka then has no file)."""
         return b"".join([_ENTRY.pack(0, *entry) for entry in self.entries])
 
     @classmethod
     def decode(cls, encoded: bytes) -> "TransactionIndex":
-        """Read a file's bytes. Raises ValueError where they are none of version 0."""
+        """Read a file's bytes. Raises ValueError if they are not of version 0."""
         if len(encoded) % ENTRY_SIZE:
             raise ValueError(f"{len(encoded)} bytes are no whole number of entries")
         entries: list[AbortedTransaction] = []

@@ -1,8 +1,8 @@
-"""Several batches of one producer that came together, appended with one write: all, or none.
+"""Appends several batches of one producer with one write: all of them or none.
 
-The write is most of what an append costs, and half of that is the system call. What makes an append
-more than a write (a roll, a repeated batch, a sequence out of order) is left to
-`Log.append_as_leader`, one batch after the other.
+The write is most of the cost of an append, and half of that is the system call. Batches that need
+more than a write (a roll, a duplicate, a sequence out of order) are left to `Log.append_as_leader`,
+which takes one batch at a time.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _RECORDS = DiskUse.RECORDS
 
 
 def can_append_run(log: Log, headers: Sequence[BatchHeader], now_ms: int) -> bool:
-    """Whether the batches can be appended together. Raises OttlaError.
+    """Return whether the batches can be appended with one write. Raises OttlaError.
 
-    They are data, in no transaction, and all of one producer, each the next one; or none of them
-    is of an idempotent producer.
+    They must be data batches outside of a transaction: either consecutive batches of one idempotent
+    producer, or batches without a producer id.
     """
     active, config, first = log.segments.active, log.config, headers[0]
     indexes = active.indexes
@@ -54,9 +54,10 @@ def append_run(
     headers: Sequence[BatchHeader],
     leader_epoch: int,
 ) -> int:
-    """Give batches that `can_append_run` the next offsets, and write them; the first one's offset.
+    """Assign the next offsets to the batches, write them, and return the first offset.
 
-    They are patched in place. Raises StorageError: then none of them is in the log.
+    `can_append_run` must have returned True. The batches are patched in place. Raises StorageError;
+    then none of them is in the log.
     """
     first_offset = next_offset = log.log_end_offset
     pack = PLACE.pack_into

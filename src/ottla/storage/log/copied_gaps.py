@@ -1,8 +1,8 @@
-"""Holes in what a replica copied: its leader had compacted before.
+"""Records why offsets are missing in a replica's copy: its leader had compacted them before.
 
-They are noted when a batch is copied, and again after a crash where the notes were not written yet.
-A leader's own appends make no holes; so what is missing between copied batches was missing at the
-leader, whose ledger says below which offset its passes have removed records.
+Gaps are noted when a batch is copied, and again after a crash that lost unwritten notes. A leader's
+own appends leave no gaps, so offsets missing between copied batches were missing at the leader. The
+leader's ledger says below which offset its compaction has removed records.
 """
 
 from ottla.ledger.history import History
@@ -20,9 +20,10 @@ def note_copied(
     compacted_below: int,
     now_ms: int,
 ) -> None:
-    """Note what is missing before a copied batch and in it; `next_offset`: where it could begin.
+    """Note which offsets are missing before and inside a copied batch.
 
-    Holes above `compacted_below`, which the leader's ledger does not claim, stay unexplained.
+    `next_offset` is the log end offset before the batch. Gaps above `compacted_below`, which the
+    leader's ledger does not claim, stay unexplained.
     """
     end = header.last_offset + 1
     start = min(next_offset, header.base_offset)
@@ -34,8 +35,8 @@ def note_copied(
 def note_copied_batch(
     segments: Segments, header: BatchHeader, next_offset: int, compacted_below: int, now_ms: int
 ) -> None:
-    """Note what is missing in a batch that was just copied, and before it."""
-    # A gap too wide for an index stands between two segments, and belongs to the first.
+    """Note which offsets are missing before and inside the batch that was just copied."""
+    # A gap too wide for an index lies between two segments, and belongs to the first.
     segment, active = segments[segments.floor(next_offset)], segments.active
     if segment is not active:
         base_offset = active.base_offset
@@ -49,9 +50,9 @@ def note_copied_batch(
 def note_copied_gaps(
     segments: list[Segment], history: History, recovery_point: int, end: int
 ) -> None:
-    """Bring the notes in step with the batches after an unclean stop. Raises OSError.
+    """Bring the notes in line with the batches after an unclean stop. Raises OSError.
 
-    Notes of what was truncated go; what stands above the recovery point is looked at again.
+    Notes about truncated offsets are dropped. Batches above the recovery point are read again.
     """
     recount_truncated(segments[-1], end)
     if history.compacted_below <= recovery_point:
@@ -74,7 +75,7 @@ def note_copied_gaps(
 
 
 def recount_truncated(segment: Segment, end: int) -> None:
-    """Forget notes of offsets from `end` on, where the segment ends now. Raises OSError."""
+    """Drop notes about offsets from `end` on, the segment's new end. Raises OSError."""
     cell = segment.removals.truncate(end)
     if cell is None:
         return

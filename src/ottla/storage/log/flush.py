@@ -30,9 +30,10 @@ from ottla.storage.segment.segments import Segments
 
 @dataclass(slots=True)
 class SideFile:
-    """An additional file of the log: its first `keep` bytes are kept, followed by `content`.
+    """A write to a file other than the log file, such as an index.
 
-    With `whole` it is replaced in one step.
+    The file's first `keep` bytes stay, followed by `content`. With `whole` the file is replaced
+    atomically.
     """
 
     path: str
@@ -52,7 +53,7 @@ class WrittenIndexes:
 
 @dataclass(slots=True)
 class FlushJob:
-    """One flush of one log. `run` may be called in any thread, once; the rest on the loop.
+    """One flush of one log. `run` may be called once, in any thread; other methods on the loop.
 
     After `run` has returned, all offsets below `target_offset` are on the disk.
     """
@@ -60,30 +61,33 @@ class FlushJob:
     filesystem: FileSystem
     folder: str
     target_offset: int
-    # Those of `rolled`, in its order, then the active segment's.
+    # The files of `rolled`, in the same order, then the active segment's file.
     files: list[File]
-    # Counts the log's truncations when the job was made: a later one makes its target void.
+    # The log's truncation count when the job was made. A later truncation makes the target void.
     truncations: int
     side_files: list[SideFile] = field(default_factory=list)
     indexes: list[WrittenIndexes] = field(default_factory=list)
     rolled: list[Segment] = field(default_factory=list)
     snapshots: list[int] = field(default_factory=list)
     obsolete: list[str] = field(default_factory=list)
-    # The records that compaction removed from segments: the state of each that is written with the
-    # job.
+    # Segments whose compaction removals the job writes, each with its change count at that time.
     removals: list[tuple[Segment, int]] = field(default_factory=list)
     ledger: LedgerJob | None = None
     sync_folder: bool = False
     # The folder itself is new: its name must be on the disk before its records count as flushed.
     sync_parent: bool = False
     epoch_changes: int = 0
-    # Set by `run` where the disk was too full for side files: they are derived, and come later.
+    # Set by `run` if the disk was too full for side files. They are derived, so a later flush
+    # writes them.
     postponed: bool = False
-    # Set by `run` where an fsync failed: the log must never be flushed again by this process.
+    # Set by `run` if an fsync failed: the log must never be flushed again by this process.
     failure: DirectoryFailed | None = None
 
     def run(self) -> None:
-        """Make it durable. Raises StorageError: a failed fsync is fatal for the directory."""
+        """Flush the log's files and write the side files.
+
+        Raises StorageError; a failed fsync is fatal for the log directory.
+        """
         for number, file in enumerate(self.files):
             try:
                 file.fsync()
@@ -115,7 +119,7 @@ class FlushJob:
             self.postponed = True
 
     def _sync_metadata(self) -> None:
-        """Flush the topic id of a new folder: a torn one would make its records another topic's."""
+        """Flush a new folder's topic id file: a torn id would make its records another topic's."""
         path = f"{self.folder}/{PARTITION_METADATA}"
         try:
             file = self.filesystem.open(path)
@@ -131,7 +135,7 @@ class FlushJob:
             file.close()
 
     def _sync_names(self) -> None:
-        """Make the names of segments durable, and that of a new folder: records need both."""
+        """Flush the directory entries of segments and of a new folder: records need both."""
         if self.sync_parent:
             self._sync_metadata()
         folders = [self.folder] if self.sync_folder else []
@@ -166,14 +170,14 @@ class FlushJob:
             indexes.times_written = written.times
 
     def add_removals(self, segment: Segment) -> None:
-        """Write what is known of compaction, where the file knows less."""
+        """Have the segment's compaction removals written if their file is out of date."""
         if segment.has_new_removals:
             content = encode_removals(segment.removals)
             self.side_files.append(SideFile(segment.path(LEDGER_SUFFIX), content, whole=True))
             self.removals.append((segment, segment.removals.changes))
 
     def add_indexes(self, segment: Segment) -> None:
-        """Write what the segment's indexes have gained since they were last written."""
+        """Have the index entries written that were added since the last write."""
         indexes = segment.indexes
         kept_offsets, kept_times = indexes.offsets_written, indexes.times_written
         self.side_files += [
@@ -209,15 +213,15 @@ def _write(filesystem: FileSystem, side_file: SideFile) -> None:
         file.close()
 
 
-# Snapshots that stand at no segment's beginning: the newest, and the one the last recovery
-# point checkpoint may need.
+# Number of snapshots kept whose offset is no segment's base offset: the newest one, and the one
+# that the last recovery point checkpoint may need.
 LOOSE_SNAPSHOTS_KEPT = 2
-# How much recovery may have to read of one log, at most about.
+# Roughly the most bytes that recovery may have to read of one log.
 CHECKPOINT_BYTES = 64 << 20
 
 
 class FlushableLog(Protocol):
-    """The interface of a log for a flush."""
+    """The part of a log that a flush uses."""
 
     filesystem: FileSystem
     folder: str
@@ -230,7 +234,7 @@ class FlushableLog(Protocol):
 
 
 class FlushState:
-    """The flush state of one log."""
+    """Tracks which parts of one log are flushed."""
 
     __slots__ = (
         "_checkpointed_size",
@@ -253,27 +257,29 @@ class FlushState:
         checkpointed_size: int,
         now_ms: int,
     ) -> None:
-        # All records below are on the disk.
+        # All records below this offset are on the disk.
         self.recovery_point = recovery_point
         self.last_flush_ms = now_ms
-        # Closed segments that may not be on the disk yet: after recovery, those it had to read.
+        # Closed segments that may not be flushed yet. After recovery: the segments that it had to
+        # read.
         self.rolled = rolled
-        # Producer snapshots taken when those were closed, as (offset, bytes).
+        # Producer snapshots taken when these segments were closed, as (offset, bytes).
         self._rolled_snapshots: list[tuple[int, bytes]] = []
         # Offsets of the producer snapshots on the disk, sorted.
         self.snapshots = snapshots
         # Size of the active segment when its indexes and a producer snapshot were last written.
         self._checkpointed_size = checkpointed_size
-        # The state of the leader epochs that their file has; -1 for unknown.
+        # The change count of the leader epochs when their file was last written; -1 if unknown.
         self._epoch_changes_written = -1
         # Whether the folder has names that may not be on the disk yet.
         self.has_new_files = True
-        # Whether the folder's own name may not be; the first flush makes it durable.
+        # Whether the folder's own directory entry may not be on the disk; the first flush makes it
+        # durable.
         self.has_new_folder = False
         self._last_job: FlushJob | None = None
 
     def prepare(self, log: FlushableLog, *, checkpoint: bool) -> FlushJob:
-        """Gather what makes all that is appended to `log` by now durable."""
+        """Build the job that makes all records appended to `log` so far durable."""
         active, end = log.segments.active, log.log_end_offset
         grown_bytes = active.size - self._checkpointed_size
         job = FlushJob(log.filesystem, log.folder, end, [], log.truncations)
@@ -298,7 +304,7 @@ class FlushState:
         if (
             checkpoint
             or grown_bytes >= CHECKPOINT_BYTES
-            # Recovery concludes from a snapshot that what lies before it was flushed.
+            # Recovery takes a snapshot as proof that all records before it were flushed.
             or len(job.rolled) > len(self._rolled_snapshots)
         ):
             self._add_checkpoint(job, log)
@@ -319,9 +325,9 @@ class FlushState:
         ]
 
     def on_flushed(self, job: FlushJob, truncations: int, now_ms: int | None) -> None:
-        """Take note that `job.run` has returned without an error.
+        """Record that `job.run` has returned without an error.
 
-        `truncations`: of the log by now.
+        `truncations` is the log's present truncation count.
         """
         is_valid = job.truncations == truncations
         if is_valid:
@@ -354,13 +360,16 @@ class FlushState:
             raise self._last_job.failure
 
     def on_rolled(self, closed: Segment, end_offset: int, snapshot: bytes) -> None:
-        """A segment was closed, and the next one begins, empty, at `end_offset`."""
+        """Record that `closed` was rolled; the next segment begins, empty, at `end_offset`."""
         self.rolled.append(closed)
         self._rolled_snapshots.append((end_offset, snapshot))
         self._checkpointed_size = 0
 
     def on_truncated(self, last: Segment | None) -> None:
-        """The log was truncated in `last`, None for all: what lies before it is as it was."""
+        """Record that the log was truncated in `last`; None if all its records were dropped.
+
+        Earlier segments are unchanged.
+        """
         self._checkpointed_size = 0
         base = -1 if last is None else last.base_offset
         self.rolled = [segment for segment in self.rolled if segment.base_offset < base]
@@ -368,7 +377,7 @@ class FlushState:
         self.has_new_files = True
 
     def on_removed(self, segments: list[Segment]) -> None:
-        """Segments were taken out of the log with their producer snapshots."""
+        """Forget segments that were removed from the log with their producer snapshots."""
         gone = {segment.base_offset for segment in segments}
         self.rolled = [segment for segment in self.rolled if segment not in segments]
         self.snapshots = [offset for offset in self.snapshots if offset not in gone]
@@ -379,5 +388,5 @@ class FlushState:
         self.recovery_point = min(self.recovery_point, offset)
 
     def forget_epochs_file(self) -> None:
-        """The log has other leader epochs: their file is written with the next flush."""
+        """Have the leader epoch file written with the next flush: the epochs were replaced."""
         self._epoch_changes_written = -1

@@ -1,8 +1,7 @@
-"""A partition's log: appending is one write, reading only locates.
+"""A partition's log. An append is one write; a read only locates batches in a file.
 
-One thread owns a log. What may block for long (flushing, removing files) is handed out as jobs.
-Other changes of a log and lookups are in modules of their own: `truncation`, `retention`,
-`relocation`, `timestamps`; its parts are named in `Log`.
+One thread owns a log. Lengthy work (flushing, removing files) is returned as jobs. Truncation,
+retention, relocation and lookups by time have modules of their own; `Log` names its parts.
 """
 
 from collections.abc import Iterator
@@ -43,19 +42,19 @@ from ottla.storage.segment.segments import Segments
 
 
 class Replacement(Protocol):
-    """Segments that are about to take the place of others."""
+    """Compacted segments that are about to replace others."""
 
     def settle(self) -> None:
-        """The log's files are about to change: nothing else may change them after this.
+        """Finish or cancel the replacement, because the log's files are about to change.
 
-        A replacement that the log does not read yet must not come into it, now or after a crash;
-        one that it does read is put in place. Raises StorageError.
+        It changes no file afterwards. If the log does not read the new segments yet, they must not
+        appear in it, now or after a crash. If it does, they are put in place. Raises StorageError.
         """
         ...
 
 
 class Appended(NamedTuple):
-    """Where a batch stands. `log_append_time` is -1 where the producer's timestamps are kept."""
+    """The offsets of a batch. `log_append_time` is -1 if the producer's timestamps are kept."""
 
     base_offset: int
     last_offset: int
@@ -80,7 +79,7 @@ __all__ = ["Appended", "FlushJob", "Log", "Slice"]
 
 # The fields that the leader writes into a batch: base offset, length (unchanged), leader epoch.
 PLACE = Struct(">qii")
-# Looked up once: a member of an enumeration costs as much as the check.
+# Looked up once, since looking up an enumeration member costs as much as the check.
 _RECORDS, _OWN = DiskUse.RECORDS, DiskUse.OWN
 
 
@@ -102,11 +101,11 @@ class LoadedLog:
 
 
 class Log:
-    """One partition's log on this broker: its bounds, and the parts that it has.
+    """One partition's log on this broker.
 
-    `segments` own the records and where they are, `leader_epochs` the terms, `producers` sequences
-    and transactions, `ledger` what became of offsets that are not here, and `flush_state` what of
-    all that is on the disk.
+    `segments` hold the records and their positions, `leader_epochs` the leader epochs, `producers`
+    sequences and transactions, `ledger` the reasons why offsets are missing, and `flush_state`
+    which parts of all this are flushed.
     """
 
     # Invariant: log_start_offset <= recovery point <= log_end_offset, or nothing was flushed yet.
@@ -141,14 +140,14 @@ class Log:
         )
         # The findings of the recovery when the log was opened.
         self.recovery = loaded.recovery
-        # The reserve of the log directory, which sets it; a log outside of one has none.
+        # The disk reserve, set by the log directory; None for a log outside of one.
         self.reserve: Reserve | None = None
         is_internal = topic_partition.topic in INTERNAL_TOPICS
         self._use_as_leader = _OWN if is_internal else _RECORDS
         self._use_as_follower = DiskUse.COPIED_OWN if is_internal else DiskUse.COPIED_RECORDS
-        # Why nothing can be read or written here any more; empty while all is well.
+        # Why the log can no longer be read or written; empty while it can.
         self.offline = ""
-        # Counts truncations: what was prepared for the log before one is void.
+        # Counts truncations. A job prepared before a truncation is void.
         self.truncations = 0
         # The replacement by compaction, from before its announcement on the disk until all files
         # are in place.
@@ -156,7 +155,7 @@ class Log:
         self._jitter_ms = self._segment_jitter()
 
     def make(self) -> None:
-        """Have a folder and a first segment's file, where nothing was written yet. StorageError."""
+        """Create the folder and the first segment's file if missing. Raises StorageError."""
         try:
             self.segments.active.make()
         except OSError as error:
@@ -170,14 +169,14 @@ class Log:
     def append_as_leader(
         self, buffer: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> Appended:
-        """Give a validated batch the next offsets and write it; `buffer` is patched in place.
+        """Assign the next offsets to a validated batch and write it; `buffer` is patched in place.
 
-        A batch that repeats an earlier one of its producer is not written again: the answer
-        has the first one's offsets and `duplicate`. Raises OttlaError: the sequence errors of
+        A duplicate of an earlier batch of its producer is not written. The result then has the
+        earlier batch's offsets and `duplicate`. Raises OttlaError: the sequence errors of
         `ProducerStates.check`, KAFKA_STORAGE_ERROR (DiskFull: try again later).
         """
-        # Hot: 5.9 µs for 8 KiB, 3.8 of them the write; 1.1 more for an idempotent producer.
-        # Several usual batches go the way of `append_run`.
+        # Hot: 5.9 µs for 8 KiB, 3.8 of them the write; 1.1 more for an idempotent producer. Runs of
+        # ordinary batches use `append_run` instead.
         if self.offline:
             raise StorageError(self.offline)
         producer_id = header.producer_id
@@ -209,10 +208,10 @@ class Log:
         )
 
     def append_as_follower(self, buffer: Buffer, now_ms: int) -> Appended:
-        """Write batches that carry their offsets already, one or more, whole.
+        """Append one or more whole batches that already have offsets.
 
-        Raises OttlaError: CORRUPT_MESSAGE for a bad checksum, length or order of offsets (what
-        stood before the bad batch is kept), KAFKA_STORAGE_ERROR.
+        Raises OttlaError: CORRUPT_MESSAGE for a bad checksum, length or order of offsets (the
+        batches before the bad one are kept), KAFKA_STORAGE_ERROR.
         """
         if self.offline:
             raise StorageError(self.offline)
@@ -285,7 +284,10 @@ class Log:
             self.producers.check_marker(header, marker[1])
 
     def is_old(self, timestamp: int, now_ms: int) -> bool:
-        """Whether the active segment has reached its age: by batch timestamps, else by clock."""
+        """Return whether the active segment has reached `segment.ms`.
+
+        Its age is counted by batch timestamps, or by the clock if there are none.
+        """
         active = self.segments.active
         first = active.first_timestamp
         if first == NOT_READ:
@@ -296,7 +298,7 @@ class Log:
         return now_ms - active.created_ms > limit
 
     def _segment_jitter(self) -> int:
-        """Spreads the rolling of many logs over time; always the same for one segment."""
+        """Return a jitter in ms that spreads the rolling of many logs; constant for one segment."""
         bound = min(self.config.segment_jitter_ms, self.config.segment_ms)
         if bound <= 0:
             return 0
@@ -319,7 +321,7 @@ class Log:
         self._jitter_ms = self._segment_jitter()
 
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """Make the file of an empty segment, which is none of `segments` yet. StorageError."""
+        """Create the file of an empty segment, without adding it to `segments`. StorageError."""
         segment = Segment(self.filesystem, self.folder, base_offset, self.config, now_ms)
         try:
             segment.create()
@@ -330,11 +332,11 @@ class Log:
     def read(
         self, offset: int, max_bytes: int, *, max_offset: int, min_one_batch: bool = True
     ) -> Slice:
-        """Locate whole batches from the one that holds `offset`, ending below `max_offset`.
+        """Locate whole batches, from the one that holds `offset` to below `max_offset`.
 
-        At most `max_bytes`, or one batch where `min_one_batch` and the first is larger. Nothing
-        but a few headers is read. Raises OttlaError: OFFSET_OUT_OF_RANGE outside of log start
-        and log end offset, KAFKA_STORAGE_ERROR.
+        They have at most `max_bytes`. With `min_one_batch`, a larger first batch is returned alone.
+        Only a few headers are read. Raises OttlaError: OFFSET_OUT_OF_RANGE outside of log start and
+        log end offset, KAFKA_STORAGE_ERROR.
         """
         # Hot: 1.5 µs if the reader continues at a remembered place, else 4.5 µs.
         if self.offline:
@@ -365,7 +367,7 @@ class Log:
         return Slice(active.file, active.size, 0, active.base_offset)
 
     def _limit(self, number: int, segment: Segment, max_offset: int) -> int:
-        """Position in `segment` before which everything lies below `max_offset`."""
+        """Return the position in `segment` before which all records are below `max_offset`."""
         if segment is self.segments.active:
             if max_offset >= self.log_end_offset:
                 segment.remember(self.log_end_offset, segment.size)
@@ -376,25 +378,25 @@ class Log:
 
     @property
     def needs_flush(self) -> bool:
-        """Whether a closed segment, or as many offsets as `flush.messages`, are not on the disk."""
+        """Whether a closed segment or at least `flush.messages` offsets are not flushed."""
         flush_state = self.flush_state
         if flush_state.rolled:
             return True
         return self.log_end_offset - flush_state.recovery_point >= self.config.flush_messages
 
     def prepare_flush(self, *, checkpoint: bool = False) -> FlushJob:
-        """Gather what makes all that is appended by now durable.
+        """Build the job that makes all records appended so far durable.
 
-        With `checkpoint`, and by itself every CHECKPOINT_BYTES, also the active segment's
-        indexes and a producer snapshot, so that a recovery from this point reads nothing that
-        lies before it. At most one job of a log at a time; hand it to `on_flushed` when `run`
-        has returned. Raises StorageError.
+        With `checkpoint`, and by itself every CHECKPOINT_BYTES, the job also writes the active
+        segment's indexes and a producer snapshot, so that recovery reads nothing before this point.
+        A log has one job at a time; pass it to `on_flushed` when `run` has returned. Raises
+        StorageError.
         """
         self.make()
         return self.flush_state.prepare(self, checkpoint=checkpoint)
 
     def on_flushed(self, job: FlushJob, now_ms: int | None = None) -> None:
-        """Take note that `job.run` has returned without an error."""
+        """Record that `job.run` has returned without an error."""
         self.flush_state.on_flushed(job, self.truncations, now_ms)
 
     def flush(self, now_ms: int | None = None, *, checkpoint: bool = False) -> None:
@@ -407,10 +409,10 @@ class Log:
     def advance_log_start(
         self, offset: int, cause: StartCause | None = None, now_ms: int = -1
     ) -> None:
-        """Make `offset` the first readable one; lower ones than the present are ignored.
+        """Raise the log start offset to `offset`; a lower offset is ignored.
 
-        `cause` and `now_ms` are noted in the ledger; no cause where that has been done.
-        Raises OttlaError: OFFSET_OUT_OF_RANGE above the log end offset.
+        `cause` and `now_ms` are noted in the ledger. Pass no cause if the ledger has a note
+        already. Raises OttlaError: OFFSET_OUT_OF_RANGE above the log end offset.
         """
         if offset > self.log_end_offset:
             raise OttlaError(
@@ -425,7 +427,10 @@ class Log:
             self.leader_epochs.truncate_from_start(offset)
 
     def note_deleted(self, start: int, offset: int, cause: StartCause, now_ms: int) -> None:
-        """Note in the ledger why [start, offset) goes, unless an entry of the leader says it."""
+        """Note in the ledger why [start, offset) is deleted.
+
+        The causes LEADER and WHOLE fill only offsets without a note, so the leader's entries stay.
+        """
         history = self.ledger.history
         if cause in (StartCause.LEADER, StartCause.WHOLE):
             history.fill(start, offset, cause, now_ms)
@@ -433,7 +438,7 @@ class Log:
             history.delete(start, offset, cause, now_ms)
 
     def begin_epoch(self, leader_epoch: int) -> None:
-        """Note that a leader's term begins at the log's end; it may stay without records."""
+        """Record that a leader epoch begins at the log end offset; it may stay without records."""
         self.leader_epochs.assign(leader_epoch, self.log_end_offset)
 
     @property
@@ -443,38 +448,41 @@ class Log:
 
     @property
     def last_epoch(self) -> int:
-        """The term of the last record, -1 where there is none; a term without records has none."""
+        """The leader epoch of the last record, -1 if there is no record."""
         if self.log_end_offset == self.log_start_offset:
             return UNKNOWN_EPOCH
         return self.leader_epochs.epoch_of(self.log_end_offset - 1)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
-        """(epoch, offset at which it ended) as KIP-101 and KIP-279 want it; (-1, -1) unknown."""
+        """Return (epoch, end offset) as in KIP-101 and KIP-279; (-1, -1) if it is unknown."""
         return self.leader_epochs.end_offset(leader_epoch, self.log_end_offset)
 
     def update_config(self, config: LogConfig) -> None:
-        """Use other settings from now on; index sizes hold from the next segment on."""
+        """Use new settings from now on; new index sizes apply from the next segment on."""
         self.config = config
         for segment in self.segments:
             segment.indexes.config = config
 
     def readable(self, window_bytes: int) -> Iterator[list[Whole | Damage]]:
-        """Yield the readable parts of the present log in order, about `window_bytes` at a time.
+        """Yield the readable parts of the log in order, about `window_bytes` at a time.
 
-        Damage does not end it. Each step may run in a thread. Raises StorageError.
+        Damage does not end the iteration. Each step may run in a thread. Raises StorageError.
         """
         return readable_batches(self, window_bytes)
 
     def settle_replacement(self) -> None:
-        """The log's files are about to change: see `Replacement.settle`. Raises StorageError."""
+        """Finish or cancel a replacement before the log's files change: see `Replacement.settle`.
+
+        Raises StorageError.
+        """
         if self.replacement is not None:
             self.replacement.settle()
 
     def close(self, *, clean: bool, now_ms: int | None = None) -> None:
-        """Give all files back; `clean` flushes first, with indexes and a producer snapshot.
+        """Close all files; with `clean`, first flush records, indexes and a producer snapshot.
 
-        Where nothing was ever written nothing is left. Raises StorageError, where the log was not
-        clean.
+        A log that was never written leaves no files. Raises StorageError if it was not closed
+        cleanly.
         """
         active = self.segments.active
         try:

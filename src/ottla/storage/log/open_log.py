@@ -1,4 +1,4 @@
-"""Opening a partition's log, with recovery after an unclean stop; or beginning a new one."""
+"""Opens a partition's log, with recovery after an unclean stop, or begins a new log."""
 
 from uuid import UUID
 
@@ -42,12 +42,12 @@ def open_log(
     producer_expiration_ms: int = 86_400_000,
     now_ms: int,
 ) -> Log:
-    """Open the log in `folder`, made where missing.
+    """Open the log in `folder`, which is created if it is missing.
 
-    Below `recovery_point` everything was flushed; `clean` says that the log was closed in
-    order, so that its end need not be checked; `is_lossy` that the cluster takes records
-    above `recovery_point` for lost; `lost_power` that pages which were not flushed may be
-    missing, and nothing in them was promised. Raises LogCorrupt, StorageError.
+    All records below `recovery_point` were flushed. `clean` says that the log was closed cleanly,
+    so that its end need not be checked. `is_lossy` says that the cluster treats records above
+    `recovery_point` as lost. `lost_power` says that unflushed pages may be missing, and that no
+    record in them was acknowledged. Raises LogCorrupt, StorageError.
     """
     write_again = has_failed_flush(filesystem, folder)
     clean = clean and not write_again
@@ -108,7 +108,7 @@ def begin_log(
     producer_expiration_ms: int = 86_400_000,
     now_ms: int,
 ) -> Log:
-    """The log of a partition that has no folder: the first append makes it."""
+    """Return the log of a partition that has no folder; the first append creates the folder."""
     segment = Segment(filesystem, folder, 0, config, now_ms)
     segment.begin(topic_id)
     producers = ProducerStates(producer_expiration_ms)
@@ -127,7 +127,7 @@ def _begin_replay(
     known_below: int,
     now_ms: int,
 ) -> Replay:
-    """State from the small files, and from where on batches have to be read. Raises OSError."""
+    """Load state from the side files, and find where batches must be read from. Raises OSError."""
     folder, first_offset = segments[0].folder, segments[0].base_offset
     epochs, epochs_read = _read_epochs(filesystem, folder)
     transactions_read = _read_transactions(segments)
@@ -153,7 +153,7 @@ def _too_short(last: Segment, end: int, recovery_point: int) -> LogCorrupt:
 def _find_segments(
     filesystem: FileSystem, folder: str, config: LogConfig, log_start_offset: int, now_ms: int
 ) -> list[Segment]:
-    """Segments by base offset; leftovers of interrupted work are removed."""
+    """Return the segments by base offset; leftovers of interrupted work are removed."""
     names = filesystem.listdir(folder)
     logs = {name[:20] for name in names if name.endswith(LOG_SUFFIX)}
     segments = []
@@ -182,7 +182,7 @@ def _find_segments(
 
 
 def _read_epochs(filesystem: FileSystem, folder: str) -> tuple[LeaderEpochs, bool]:
-    """The epochs as they were last written, and whether they could be read."""
+    """Return the leader epochs from their file, and whether it could be read."""
     try:
         return LeaderEpochs.decode(filesystem.read_bytes(f"{folder}/{LEADER_EPOCHS}")), True
     except (FileNotFoundError, ValueError):
@@ -190,7 +190,7 @@ def _read_epochs(filesystem: FileSystem, folder: str) -> tuple[LeaderEpochs, boo
 
 
 def _read_transactions(segments: list[Segment]) -> bool:
-    """Whether all transaction indexes are good; read whole, they are small and rare."""
+    """Load all transaction indexes, which are small and rare; return whether all are good."""
     try:
         for segment in segments:
             segment.read_transaction_index()
@@ -202,10 +202,10 @@ def _read_transactions(segments: list[Segment]) -> bool:
 
 
 def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> tuple[list[int], int]:
-    """Offsets of the producer snapshots, and up to where they say that the log was flushed.
+    """Return the offsets of the producer snapshots, and the offset that they prove flushed.
 
-    Those above `offset_max` are removed: they may contain records that were lost. A snapshot is
-    written after the flush of all before it.
+    Snapshots above `offset_max` are removed, since they may reflect lost records. A snapshot is
+    written only after all records before it are flushed.
     """
     kept, flushed = [], 0
     for name in filesystem.listdir(folder):
@@ -220,7 +220,7 @@ def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> tuple[li
 
 
 def _restart_at(segments: list[Segment], config: LogConfig, log_start_offset: int) -> Segment:
-    """Replace all segments, which end below the log start offset, by an empty one there."""
+    """Replace all segments, which end below the log start offset, with an empty one there."""
     for segment in segments:
         segment.close()
         segment.remove_files()

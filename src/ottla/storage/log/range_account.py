@@ -1,4 +1,4 @@
-"""The account of a range of a log, from its files: prepared on the loop, walked in any thread."""
+"""Accounts for the offsets of a log's range: prepared on the loop, walked in any thread."""
 
 from dataclasses import dataclass, field
 
@@ -14,12 +14,12 @@ from ottla.storage.segment.batch_walk import BadHeader, walk
 
 
 class Moved(Exception):
-    """The log was changed while it was walked: prepare the walk again."""
+    """The log changed during the walk; prepare the walk again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A stretch of a segment's file."""
+    """A byte range of a segment's file."""
 
     file: File
     base_offset: int
@@ -52,10 +52,10 @@ class _Transactions:
 
 
 class Accounting:
-    """One walk over [start, end) of a log. Made on the loop; `run` blocks, in any thread."""
+    """One walk over [start, end) of a log. Created on the loop; `run` blocks, in any thread."""
 
     def __init__(self, log: Log, start: int, end: int) -> None:
-        """Start the account.
+        """Prepare the walk.
 
         Raises OttlaError OFFSET_OUT_OF_RANGE for offsets the log never contained.
         """
@@ -97,7 +97,7 @@ class Accounting:
 
     @property
     def still_holds(self) -> bool:
-        """Whether the log is as it was, but for what was appended; on the loop."""
+        """Whether the log is unchanged except for appends. To be called on the loop."""
         log = self._log
         held = log.segments.as_list()[: len(self._segments)]
         return log.truncations == self._truncations and held == self._segments
@@ -138,7 +138,7 @@ class Accounting:
 
 
 def _cells(log: Log, start: int, end: int) -> tuple[list[Cell], dict[int, Pass]]:
-    """Copies of the cells that overlap [start, end), and the passes they name."""
+    """Return copies of the cells that overlap [start, end), and the passes that they name."""
     cells: list[Cell] = []
     passes: dict[int, Pass] = {}
     if start >= end:

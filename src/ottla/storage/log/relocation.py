@@ -1,4 +1,4 @@
-"""A log whose folder gets another name: after a move to another directory, or to be deleted."""
+"""Renames a log's folder: after a move to another directory, or for its deletion."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from ottla.storage.segment.segments import Departure
 
 
 def take_over(log: Log, other: Log) -> None:
-    """Give `log` the memory of `other`, which has the same records and perhaps knows more."""
+    """Give `log` the in-memory state of `other`, which has the same records and may know more."""
     assert log.log_end_offset == other.log_end_offset
     log.config = other.config
     log.producers = other.producers
@@ -21,7 +21,7 @@ def take_over(log: Log, other: Log) -> None:
 
 
 def rename(log: Log, folder: str) -> None:
-    """Give the log's folder another name, durably, in the same directory. StorageError."""
+    """Rename the log's folder, durably, in the same directory. Raises StorageError."""
     log.make()
     parent = folder.rpartition("/")[0]
     log.settle_replacement()
@@ -36,9 +36,9 @@ def rename(log: Log, folder: str) -> None:
 
 
 def leave(log: Log, unique: UUID) -> Departure:
-    """Close the log to readers and writers, and say how its folder is to be renamed.
+    """Close the log to readers and writers, and return the rename of its folder to be done.
 
-    That may be done in any thread. `unique` keeps the new name apart from that of a topic created
+    The rename may run in any thread. `unique` keeps the new name apart from that of a topic created
     again. Raises StorageError.
     """
     log.settle_replacement()

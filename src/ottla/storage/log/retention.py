@@ -1,4 +1,4 @@
-"""Which old segments may go: decided from sizes, times and offsets alone."""
+"""Decides from sizes, times and offsets which old segments may be deleted."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from ottla.storage.segment.segments import Deletion, set_aside
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The `count` oldest segments may go.
+    """Retention may delete the `count` oldest segments.
 
-    The `by_age` oldest of them by their age, the `by_start` oldest in any case: nothing in them
-    can be read any more.
+    The `by_age` oldest of them exceed the retention time. The `by_start` oldest lie below the log
+    start offset, so none of their records can be read.
     """
 
     count: int
@@ -25,11 +25,11 @@ class Verdict:
     by_start: int = 0
 
     def at_most(self, count: int) -> "Verdict":
-        """No more than the `count` oldest."""
+        """Return the verdict limited to the `count` oldest segments."""
         return Verdict(count, min(self.by_age, count), min(self.by_start, count))
 
     def without(self, count: int) -> "Verdict":
-        """Return the remaining segments after removing the `count` oldest."""
+        """Return the verdict on the remaining segments after the `count` oldest were removed."""
         left = max(0, self.count - count)
         return Verdict(left, max(0, self.by_age - count), max(0, self.by_start - count))
 
@@ -43,12 +43,12 @@ def deletable(
     log_start_offset: int,
     log_end_offset: int,
 ) -> Verdict:
-    """How many segments from the oldest on may be deleted.
+    """Decide how many of the oldest segments may be deleted.
 
-    Reasons, as in Kafka: all records older than `retention_ms`; the log larger than
-    `retention_bytes` without them; all records below the log start offset. Only the last holds
-    for compacted topics that do not delete. Nothing above the high watermark goes, nor an empty
-    active segment.
+    Reasons, as in Kafka: all records are older than `retention_ms`; the log exceeds
+    `retention_bytes` even without them; all records are below the log start offset. Topics with
+    compaction alone delete for the last reason only. Segments with records above the high watermark
+    are kept, and an empty active segment.
     """
     by_age = by_size = 0
     if "delete" in config.cleanup_policy:
@@ -106,9 +106,11 @@ _RATE_SEGMENTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Of what retention lets go the `count` oldest segments do go; `held_bytes` are kept.
+    """How many segments are deleted now, and how many bytes are held for readers.
 
-    `setting` names the bound that ended a hold, empty where none did: what goes then was not read.
+    The `count` oldest segments go; `held_bytes` of those that retention selected are kept.
+    `setting` names the limit that ended a hold, so that segments go unread; it is empty if none
+    did.
     """
 
     count: int
@@ -127,10 +129,10 @@ def hold(
     log_end_offset: int,
     now_ms: int,
 ) -> Hold:
-    """Keep back what readers still need. Raises OSError.
+    """Decide which segments are held because readers still need them. Raises OSError.
 
-    `read_to`: below it all readers have read, -1 where one has not committed an offset.
-    `wanted_since`: by base offset, when retention first wanted a segment to go.
+    All readers have read the offsets below `read_to`; -1 if one of them has not committed an
+    offset. `wanted_since` maps base offsets to the time when retention first selected the segment.
     """
     ends = [following.base_offset for _, following in pairwise(segments)] + [log_end_offset]
     count = verdict.by_start
@@ -157,16 +159,16 @@ def _since(
     wanted_since: Mapping[int, int],
     now_ms: int,
 ) -> int:
-    """When retention first wanted the segment to go: known from its age after a restart, too."""
+    """Return when retention first selected the segment; its age shows that even after a restart."""
     since_ms = wanted_since.get(segment.base_offset, now_ms)
     return min(since_ms, segment.largest_timestamp() + config.retention_ms) if is_old else since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionDeadline:
-    """When the record at an offset is deleted; `left_ms` is 0 where the next pass does it.
+    """How long until the record at an offset is deleted, and by which setting.
 
-    Both are None where nothing will delete it under the present settings.
+    `left_ms` is 0 if the next pass deletes it. Both are None if no present setting deletes it.
     """
 
     left_ms: int | None
@@ -185,9 +187,9 @@ def deadline(
     now_ms: int,
     is_held: bool,
 ) -> RetentionDeadline:
-    """When retention deletes the record at `offset`, by its age and by the present rate of writing.
+    """Predict when retention deletes the record at `offset`, by its age and the write rate.
 
-    `is_held`: its reader is one that is waited for. Raises OSError.
+    `is_held` says that retention waits for the record's reader. Raises OSError.
     """
     if offset >= log_end_offset or "delete" not in config.cleanup_policy:
         return NEVER
@@ -215,7 +217,7 @@ def deadline(
 
 
 def bytes_per_ms(segments: Sequence[Segment], now_ms: int) -> float:
-    """How fast the log has grown of late, by the times of its records; 0 where these say nothing.
+    """Return the recent write rate by the records' timestamps; 0 if they do not show one.
 
     Raises OSError.
     """
@@ -227,7 +229,7 @@ def bytes_per_ms(segments: Sequence[Segment], now_ms: int) -> float:
 
 
 def old_segments(log: Log, now_ms: int, high_watermark: int) -> Verdict:
-    """Which segments retention lets go. Raises StorageError."""
+    """Decide which segments retention may delete. Raises StorageError."""
     try:
         return deletable(
             log.segments.as_list(),
@@ -244,10 +246,10 @@ def old_segments(log: Log, now_ms: int, high_watermark: int) -> Verdict:
 def delete_old_segments(
     log: Log, now_ms: int, high_watermark: int, verdict: Verdict | None = None
 ) -> list[Deletion]:
-    """Take segments out of the log that retention lets go; run the jobs after their delay.
+    """Remove the segments that retention deletes; return jobs to be run after their delay.
 
-    `verdict`: of `old_segments`, where the caller has it. What goes is noted in the ledger, which
-    should be on the disk before: see `note_old_segments`. Raises StorageError.
+    `verdict` is the result of `old_segments`, if the caller has it. The deletion is noted in the
+    ledger, which should be on the disk before: see `note_old_segments`. Raises StorageError.
     """
     verdict = verdict or old_segments(log, now_ms, high_watermark)
     count = verdict.count
@@ -264,7 +266,10 @@ def delete_old_segments(
 
 
 def note_old_segments(log: Log, verdict: Verdict, now_ms: int) -> None:
-    """Note in the ledger which segments go for which reason, those below the start apart."""
+    """Note in the ledger which segments retention deletes by age, and which by size.
+
+    Offsets below the log start offset are left out, since they were noted before.
+    """
     if not verdict.count:
         return
     segments, history = log.segments.as_list(), log.ledger.history
@@ -276,7 +281,7 @@ def note_old_segments(log: Log, verdict: Verdict, now_ms: int) -> None:
 
 
 def set_segments_aside(log: Log, removed: list[Segment]) -> Deletion:
-    """Rename the files of segments that were taken out of the log. Raises StorageError."""
+    """Rename the files of segments that were removed from the log. Raises StorageError."""
     log.settle_replacement()
     log.flush_state.on_removed(removed)
     try:

@@ -1,8 +1,9 @@
-"""Looking through segments for bits that flipped on the disk, before consumers read them.
+"""Scans segments for bits that flipped on the disk, before consumers read them.
 
-A start reads what was not flushed, and consumers what they fetch; old records are otherwise not
-looked at. A scrub reads all of a segment in small steps and tries every batch's checksum, and what
-the checksum does not cover (offsets, leader epochs) against what the log knows besides.
+A start reads only what was not flushed, and consumers only what they fetch, so old records are
+otherwise not checked. A scrub reads a whole segment in small steps. It verifies each batch's
+checksum, and compares what the checksum does not cover (offsets, leader epochs) with the log's
+state.
 """
 
 from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
@@ -22,10 +23,10 @@ _REMEDY = (
 
 
 class SegmentScrub:
-    """One segment as it stands now. `step` may be called in any thread, one call at a time."""
+    """A scrub of one segment. `step` may be called in any thread, one call at a time."""
 
     def __init__(self, log: Log, segment: Segment, end_offset: int) -> None:
-        """`end_offset`: where the segment's offsets end, or may end at the latest."""
+        """Prepare the scrub; the segment's offsets end at or before `end_offset`."""
         self.log = log
         self.segment = segment
         self._filesystem: FileSystem = segment.filesystem
@@ -46,7 +47,7 @@ class SegmentScrub:
 
     @property
     def still_holds(self) -> bool:
-        """Whether the log still has the segment as it was; else what was found is void."""
+        """Whether the log still has the segment unchanged; otherwise the findings are void."""
         return (
             not self.log.offline
             and self._truncations == self.log.truncations
@@ -54,9 +55,9 @@ class SegmentScrub:
         )
 
     def step(self) -> int:
-        """Look at the next few batches; return how many bytes were read.
+        """Check the next few batches; return how many bytes were read.
 
-        Raises LogCorrupt at the first damage, OSError where the file cannot be read.
+        Raises LogCorrupt at the first damage, OSError if the file cannot be read.
         """
         if self._file is None:
             self._file = self._filesystem.open(self.path)
@@ -73,13 +74,13 @@ class SegmentScrub:
         return len(content)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _check(self, content: bytes) -> int:
-        """Try the whole batches at the beginning of `content`; return their bytes."""
+        """Check the whole batches at the beginning of `content`; return their size in bytes."""
         place = 0
         while place < len(content):
             position = self._position + place
@@ -113,13 +114,13 @@ class SegmentScrub:
         return None
 
     def _damage(self, place: int, what: str) -> LogCorrupt:
-        # The next step begins here: the caller may have this place read again.
+        # The next step begins here, so that the caller can have this place read again.
         self._position += place
         return LogCorrupt(self.path, self._position, self._next_offset, what, _REMEDY)
 
 
 def scrubs(log: Log) -> list[SegmentScrub]:
-    """A scrub of each segment that has batches, the active one as far as it is written."""
+    """Return a scrub of each segment that has batches; the active one up to its present end."""
     segments = log.segments.as_list()
     ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     return [

@@ -11,14 +11,14 @@ from ottla.storage.log.log import Log
 from ottla.storage.segment.batch_walk import BadHeader, walk
 from ottla.storage.segment.segment import Segment
 
-# What a lookup expands of one segment's batches whose headers promise a newer record than they
-# have: clients write these headers, and kilobytes of them expand to 32 MiB. Further ones are taken
-# at their word, so that a reader begins a little early.
+# The most that a lookup decompresses of one segment's batches whose headers promise a newer record
+# than they have. Clients write these headers, and kilobytes of batches expand to 32 MiB. After that
+# the headers are believed, so that a reader begins a little early.
 _EXPANDED_BYTES_MAX = 64 << 20
 
 
 class TimestampOffset(NamedTuple):
-    """A record's time in ms, its offset and the term it was written in (-1: unknown)."""
+    """A record's timestamp in ms, its offset and its leader epoch (-1 if unknown)."""
 
     timestamp: int
     offset: int
@@ -26,7 +26,7 @@ class TimestampOffset(NamedTuple):
 
 
 def offset_for_timestamp(log: Log, timestamp: int) -> TimestampOffset | None:
-    """The first record at or after `timestamp` ms; None where there is none.
+    """Return the first record at or after `timestamp` ms; None if there is none.
 
     Raises StorageError.
     """
@@ -40,7 +40,7 @@ def offset_for_timestamp(log: Log, timestamp: int) -> TimestampOffset | None:
 
 
 def max_timestamp_offset(log: Log) -> TimestampOffset | None:
-    """The first record that has the log's greatest timestamp; None for an empty log."""
+    """Return the first record with the log's greatest timestamp; None for an empty log."""
     best: Segment | None = None
     for segment in log.segments.as_list():
         if segment.size and (

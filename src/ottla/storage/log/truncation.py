@@ -1,4 +1,4 @@
-"""Dropping a log's end, or all of it: what a follower has and its leader has not."""
+"""Truncates a log: drops the records that a follower has and its leader has not."""
 
 from ottla.ledger.history import StartCause
 from ottla.record.header import HEADER_SIZE, read_header
@@ -15,10 +15,10 @@ from ottla.storage.segment.segments import Deletion
 
 
 def end_truncated_to(log: Log, offset: int) -> int:
-    """Where the log would end after `truncate_to(log, offset)`. Raises StorageError.
+    """Return where the log would end after `truncate_to(log, offset)`. Raises StorageError.
 
-    A batch that holds `offset` goes as a whole. A gap is no end: nothing would show after a restart
-    that the log reached into it.
+    A batch that holds `offset` is dropped whole. The log does not end inside a gap, because after a
+    restart nothing would show that it reached into the gap.
     """
     if not log.log_start_offset <= offset < log.log_end_offset:
         return offset
@@ -33,10 +33,10 @@ def end_truncated_to(log: Log, offset: int) -> int:
 
 
 def truncate_to(log: Log, offset: int, now_ms: int) -> list[Deletion]:
-    """Drop everything at and above `offset`; the log ends at `end_truncated_to` then.
+    """Drop all records at and above `offset`; the log then ends at `end_truncated_to`.
 
-    The recovery point checkpoint must be lowered to that before (`LogDirectory.truncate` does).
-    Returns the removal of whole segments. Raises StorageError.
+    The recovery point checkpoint must be lowered to that offset first (`LogDirectory.truncate`
+    does). Returns jobs that remove whole segments. Raises StorageError.
     """
     if offset >= log.log_end_offset:
         return []
@@ -63,7 +63,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> list[Deletion]:
 
 
 def restart_at(log: Log, offset: int, now_ms: int) -> list[Deletion]:
-    """Drop all records and go on, empty, at `offset`. Raises StorageError."""
+    """Drop all records and continue, empty, at `offset`. Raises StorageError."""
     log.make()
     log.note_deleted(0, offset, StartCause.WHOLE, now_ms)
     _begin(log, None)
@@ -76,9 +76,9 @@ def restart_at(log: Log, offset: int, now_ms: int) -> list[Deletion]:
 
 
 def begin_within(log: Log, records: Buffer, now_ms: int) -> list[Deletion]:
-    """Let an empty log begin at its first batch, where its start lies inside of that batch.
+    """Move an empty log's start back to its first batch, if the start lies inside of that batch.
 
-    So it is with a copy of a log whose records were deleted up to the middle of a batch.
+    This happens in a copy of a log whose records were deleted up to the middle of a batch.
     `records` are about to be appended. Raises StorageError.
     """
     end = log.log_end_offset
@@ -87,12 +87,12 @@ def begin_within(log: Log, records: Buffer, now_ms: int) -> list[Deletion]:
     header = read_header(records)
     if not header.base_offset < end <= header.last_offset:
         return []
-    # Offsets below the start are known to be deleted, and stay so.
+    # Offsets below the old start were deleted, and stay deleted.
     return restart_at(log, header.base_offset, now_ms)
 
 
 def _begin(log: Log, last: Segment | None) -> None:
-    """Make void what was prepared for the log as it was; `last`: the last segment that stays."""
+    """Void the jobs prepared before this truncation; `last` is the last segment that stays."""
     log.settle_replacement()
     log.truncations += 1
     log.flush_state.on_truncated(last)
@@ -106,7 +106,7 @@ def _end_at(log: Log, offset: int, now_ms: int) -> None:
 
 
 def _reload_producers(log: Log, now_ms: int) -> None:
-    """Let the producers' state be that of the log's new end. Raises StorageError."""
+    """Rebuild the producers' state as of the log's new end. Raises StorageError."""
     end, snapshots = log.log_end_offset, log.flush_state.snapshots
     try:
         for offset in [snapshot for snapshot in snapshots if snapshot > end]:

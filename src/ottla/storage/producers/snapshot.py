@@ -21,7 +21,7 @@ _ENTRY = Struct(">qhiqiqiq")
 
 
 def encode(entries: Iterable[ProducerEntry]) -> bytes:
-    """The whole file."""
+    """Encode the entries as a whole file."""
     parts = []
     for entry in entries:
         last = entry.batches[-1] if entry.batches else AppendedBatch(-1, -1, 0, -1)
@@ -42,7 +42,7 @@ def encode(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode(encoded: bytes) -> list[ProducerEntry]:
-    """Read a file. Raises ValueError where its version, checksum or length is wrong."""
+    """Read a file. Raises ValueError if its version, checksum or length is wrong."""
     start = _HEAD.size + _COUNT.size
     if len(encoded) < start:
         raise ValueError(f"{len(encoded)} bytes are too few for a snapshot")
@@ -84,9 +84,9 @@ def _entry(
 def newest_good(
     filesystem: FileSystem, folder: str, offsets: list[int], offset_max: int
 ) -> tuple[int, list[ProducerEntry]]:
-    """(offset, entries) of the newest readable snapshot not above `offset_max`; (-1, []) for none.
+    """Return (offset, entries) of the newest readable snapshot up to `offset_max`, else (-1, []).
 
-    `offsets` are those of the folder's snapshots. Raises OSError.
+    `offsets` are the offsets of the folder's snapshots. Raises OSError.
     """
     for offset in sorted(offsets, reverse=True):
         if offset <= offset_max:

@@ -2,7 +2,7 @@
 
 Semantics are Kafka's (KIP-98, KIP-360, KIP-447, KIP-890 as far as the log is concerned): the last
 five batches of each producer reveal duplicates, a new epoch begins at sequence 0, a producer
-without state may begin anywhere. Not here: the snapshot's bytes (`snapshot`).
+without state may begin anywhere. `snapshot` encodes the state.
 """
 
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ _HALF = SEQUENCE_MASK // 2
 
 
 class AppendedBatch(NamedTuple):
-    """One batch that a producer appended. `timestamp` is its greatest, in milliseconds."""
+    """One batch that a producer appended. `timestamp` is its greatest one, in milliseconds."""
 
     last_sequence: int
     last_offset: int
@@ -60,7 +60,7 @@ class ProducerEntry:
         self.producer_epoch = producer_epoch
         self.coordinator_epoch = coordinator_epoch
         self.last_timestamp = last_timestamp
-        # First offset of the open transaction, NO_OFFSET where none is open.
+        # First offset of the open transaction, NO_OFFSET if none is open.
         self.transaction_first_offset = transaction_first_offset
         # Invariant: oldest first, at most BATCHES_KEPT, all of `producer_epoch`.
         self.batches = batches if batches is not None else []
@@ -77,7 +77,7 @@ class ProducerEntry:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
 
     def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
-        """The kept batch that `header` repeats, if any."""
+        """Return the kept batch that `header` duplicates, if any."""
         if header.producer_epoch != self.producer_epoch:
             return None
         first, last = header.base_sequence, header.last_sequence
@@ -87,7 +87,7 @@ class ProducerEntry:
         return None
 
     def is_before_kept(self, header: BatchHeader) -> bool:
-        """Whether `header` is of sequences that were appended before the batches kept."""
+        """Return whether the sequences of `header` were appended before the oldest kept batch."""
         if header.producer_epoch != self.producer_epoch or not self.batches:
             return False
         # Counted backwards from the first one kept, for sequences wrap around.
@@ -99,7 +99,7 @@ class ProducerEntry:
 
 
 def check_order(entry: ProducerEntry, header: BatchHeader) -> None:
-    """Raise OttlaError where the batch, which repeats none, is not the next one."""
+    """Raise OttlaError if the batch, which is no duplicate, is not the producer's next one."""
     epoch = header.producer_epoch
     if epoch < entry.producer_epoch:
         raise fenced(entry, epoch)
@@ -125,7 +125,7 @@ def check_order(entry: ProducerEntry, header: BatchHeader) -> None:
 
 
 def fenced(entry: ProducerEntry, producer_epoch: int) -> OttlaError:
-    """The refusal of an epoch before the producer's present one."""
+    """Return the error for an epoch before the producer's present one."""
     return OttlaError(
         ErrorCode.INVALID_PRODUCER_EPOCH,
         f"producer {entry.producer_id} sent epoch {producer_epoch}, "
@@ -133,9 +133,9 @@ def fenced(entry: ProducerEntry, producer_epoch: int) -> OttlaError:
     )
 
 
-# Producers that one partition remembers: 40 MiB. A client may invent an id for each batch.
+# The most producers that one partition remembers: 40 MiB. A client may invent an id for each batch.
 PRODUCERS_MAX: Final = 100_000
-# The part of them that is forgotten at a time.
+# One producer in this many is forgotten at a time.
 _FORGOTTEN: Final = 10
 
 
@@ -149,7 +149,7 @@ class CompletedTransaction(NamedTuple):
 
 
 class Guard:
-    """Valid while no marker has ended a producer's transaction since it was given out."""
+    """A token that is valid until a marker ends a transaction of its producer (KIP-890)."""
 
 
 class ProducerStates:
@@ -158,14 +158,14 @@ class ProducerStates:
     def __init__(self, expiration_ms: int = 86_400_000, num_max: int = PRODUCERS_MAX) -> None:
         self.expiration_ms = expiration_ms
         self._num_max = num_max
-        # Producers that were forgotten before their time, since the last `take_forgotten`.
+        # Producers forgotten early to make room, since the last `take_forgotten`.
         self._forgotten = 0
         self.entries: dict[int, ProducerEntry] = {}
         # Offset up to which (exclusive) the log is reflected here.
         self.map_end_offset = 0
         # First offset -> producer id of transactions without a marker, oldest first.
         self.open_transactions: dict[int, int] = {}
-        # Ended by a marker which may still lie above the high watermark.
+        # Transactions ended by a marker that may still be above the high watermark.
         self.unreplicated: list[CompletedTransaction] = []
         # Guards of producers whose transaction is being verified with its coordinator, see `guard`.
         self._guards: dict[int, Guard] = {}
@@ -173,9 +173,9 @@ class ProducerStates:
     def check(self, header: BatchHeader) -> AppendedBatch | None:
         """Check a client's batch before it is appended.
 
-        Returns the earlier append it repeats, None where it is new and in order. Raises
+        Returns the earlier append that it duplicates, None if it is new and in order. Raises
         OttlaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE;
-        DUPLICATE_SEQUENCE_NUMBER where it repeats one that is too old for its offsets to be known.
+        DUPLICATE_SEQUENCE_NUMBER for a duplicate of a batch too old for its offsets to be known.
         """
         # Hot: 0.6 µs for a batch in order.
         entry = self.entries.get(header.producer_id)
@@ -202,7 +202,7 @@ class ProducerStates:
         return None
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Take in a data batch that stands at `base_offset`, without checking it."""
+        """Record the data batch at `base_offset`, without checking it."""
         # Hot: 1.0 µs.
         producer_id = header.producer_id
         entry = self.entries.get(producer_id)
@@ -242,7 +242,7 @@ class ProducerStates:
         return self._guards.get(producer_id) is guard
 
     def is_open(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer has a transaction open here: the coordinator need not be asked."""
+        """Return whether the producer's transaction is open here, so that none need be verified."""
         entry = self.entries.get(producer_id)
         return (
             entry is not None
@@ -270,8 +270,8 @@ class ProducerStates:
     ) -> bool:
         """Check a marker before the leader appends it; return False if the log already contains it.
 
-        `raises_epoch`: each transaction of the producer ends in an epoch of its own (KIP-890), so
-        that one that comes twice or late is known. Raises OttlaError: INVALID_PRODUCER_EPOCH,
+        `raises_epoch` says that each transaction of the producer ends with a new epoch (KIP-890),
+        by which a repeated or late marker is recognised. Raises OttlaError: INVALID_PRODUCER_EPOCH,
         TRANSACTION_COORDINATOR_FENCED.
         """
         entry = self.entries.get(header.producer_id)
@@ -298,7 +298,7 @@ class ProducerStates:
     def end_transaction(
         self, header: BatchHeader, offset: int, coordinator_epoch: int, is_aborted: bool
     ) -> CompletedTransaction | None:
-        """Take in a marker that stands at `offset`; returns what it ended, None for nothing."""
+        """Apply the marker at `offset`; return the transaction that it ended, None for none."""
         self._guards.pop(header.producer_id, None)
         entry = self.entries.get(header.producer_id)
         if entry is None:
@@ -333,7 +333,10 @@ class ProducerStates:
             ]
 
     def first_unstable_offset(self) -> int | None:
-        """The least first offset of a transaction that is open or not surely ended."""
+        """Return the lowest first offset of undecided transactions; None if there is none.
+
+        A transaction is undecided while it is open, or its marker is above the high watermark.
+        """
         first = next(iter(self.open_transactions), None)
         for completed in self.unreplicated:
             if first is None or completed.first_offset < first:
@@ -341,7 +344,10 @@ class ProducerStates:
         return first
 
     def last_stable_offset(self, high_watermark: int, log_start_offset: int) -> int:
-        """Below it no transaction is undecided; between log start and `high_watermark`."""
+        """Return the last stable offset, between log start offset and `high_watermark`.
+
+        Below it no transaction is undecided.
+        """
         if not self.open_transactions and not self.unreplicated:
             return high_watermark
         self.on_high_watermark(high_watermark)
@@ -352,7 +358,7 @@ class ProducerStates:
         return min(max(unstable, log_start_offset), high_watermark)
 
     def described(self) -> list[ProducerEntry]:
-        """Producers that are remembered, by id."""
+        """Return the remembered producers, by id."""
         return [entry for _, entry in sorted(self.entries.items())]
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
@@ -364,15 +370,15 @@ class ProducerStates:
         self._guards.clear()
 
     def take_forgotten(self) -> int:
-        """How many producers were forgotten for newer ones since the last call."""
+        """Return how many producers were forgotten to make room since the last call."""
         forgotten, self._forgotten = self._forgotten, 0
         return forgotten
 
     def _make_room(self) -> None:
         """Forget the producers that have appended nothing for the longest time.
 
-        By offsets, since timestamps are the clients' own. One that comes back is like a producer
-        whose state has expired: its next batch may have any sequence.
+        Offsets decide, since timestamps are the clients' own. A producer that comes back is treated
+        like one whose state has expired: its next batch may have any sequence.
         """
         idle = [
             entry for entry in self.entries.values() if entry.transaction_first_offset == NO_OFFSET
@@ -389,7 +395,7 @@ class ProducerStates:
         )
 
     def load(self, entries: list[ProducerEntry], map_end_offset: int, now_ms: int) -> None:
-        """Begin again from a snapshot's entries."""
+        """Replace the state with a snapshot's entries."""
         kept = [entry for entry in entries if not self.expired(entry, now_ms)]
         self.entries = {entry.producer_id: entry for entry in kept}
         self.open_transactions = {

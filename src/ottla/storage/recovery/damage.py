@@ -1,11 +1,11 @@
 """Distinguishes a torn end after a crash from damage, for bytes that are no valid batch.
 
-A crash may lose, tear or leave empty what was not yet flushed; it cannot do so in front of
-something that was flushed, for a flush covers all of a file before it. So the log is truncated
-where nothing valid stands behind the first bad batch, or where the bad batch lies in a page that
-was never written. A bad batch with valid ones behind it, in a page that was written, is damage:
-to truncate there could drop acknowledged records. What lies in the next segment
-is no sign of a flush by itself: a power cut may take the end of one file and leave the next.
+A crash may lose, tear or leave empty what was not yet flushed. It cannot do so before flushed
+bytes, because a flush covers all earlier bytes of the file. So the log is truncated if no valid
+batch follows the first bad one, or if the bad batch lies in a page that was never written. If valid
+batches follow and the page was written, it is damage: a truncation could drop acknowledged records.
+Batches in the next segment alone do not prove a flush: a power cut may take the end of one file and
+leave the next.
 """
 
 import re
@@ -25,17 +25,17 @@ class Bytes(Protocol):
     """Bytes that can be read at any position."""
 
     def pread(self, size: int, position: int, /) -> bytes:
-        """Return `size` bytes from `position`, fewer only where there are no more."""
+        """Return `size` bytes from `position`, fewer only if there are no more."""
         ...
 
 
 def valid_batch_behind(file: Bytes, position: int, size: int, base_offset: int) -> int:
-    """Position of the first valid batch from the bad place `position` on, -1 for none.
+    """Return the position of the first valid batch at or after `position`, -1 for none.
 
-    Every byte is tried as a beginning: the bad batch's own length may be what is wrong. An
-    offset may be what is wrong, this one or an earlier one, so any of the segment's will do.
+    Every byte is tried as a start, because the bad batch's own length may be wrong. Its offset or
+    an earlier one may be wrong too, so any offset of the segment is accepted.
     """
-    # A segment from `base_offset` on has offsets of the same 2^32 or the next, and magic 2.
+    # Offsets in this segment have the upper 32 bits of `base_offset`, or one more; magic is 2.
     high = base_offset >> 32
     starts = b"|".join(re.escape(pack(">i", half & 0x7FFFFFFF)) for half in (high, high + 1))
     pattern = re.compile(b"(?s)(?=(?:%s).{12}%s)" % (starts, re.escape(bytes([MAGIC]))))
@@ -65,12 +65,12 @@ def _is_batch(file: Bytes, position: int, size: int, base_offset: int) -> bool:
 def is_unwritten(
     file: File, position: int, claimed_end: int, size: int, *, anywhere: bool = False
 ) -> bool:
-    """Whether the bad batch at `position` runs into a page that never reached the disk.
+    """Return whether the bad batch at `position` runs into a page that never reached the disk.
 
-    Such a page is zeros from its first byte. Zeros inside a batch may be its records', so the
-    page must also cover a place where a header must stand: the bad batch's or the next one's.
-    Not so with `anywhere`, after a power cut and above what was flushed: there a whole page of
-    zeros anywhere in the bad batch is one that is missing.
+    Such a page is all zeros. Zeros inside a batch may belong to its records, so the page must also
+    cover a place where a header must be: that of the bad batch or of the next one. With `anywhere`,
+    for bytes that were not flushed before a power cut, any whole page of zeros in the bad batch is
+    a missing page.
     """
     if anywhere and _has_empty_page(file, position, claimed_end):
         return True
@@ -83,9 +83,9 @@ def is_unwritten(
 
 
 def _has_empty_page(file: File, position: int, end: int) -> bool:
-    """Whether a page that begins in [position, end) is zeros.
+    """Return whether a page that begins in [position, end) is all zeros.
 
-    Or the rest of the page in which `position` lies, where that would hold a batch's header.
+    So is the rest of the page in which `position` lies, if it would hold a batch's header.
     """
     first = -(-position // PAGE_BYTES) * PAGE_BYTES
     if first - position > MAGIC_POSITION and not any(file.pread(first - position, position)):

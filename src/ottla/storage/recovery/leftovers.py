@@ -23,9 +23,9 @@ from ottla.storage.segment.batch_walk import walk
 
 
 def complete_swaps(filesystem: FileSystem, folder: str) -> None:
-    """Complete announced replacements in a log's folder, remove other files. Raises OSError.
+    """Complete announced replacements in a log's folder and remove other files. Raises OSError.
 
-    May be interrupted anywhere, and repeated.
+    It may be interrupted at any point, and repeated.
     """
     names = filesystem.listdir(folder)
     if not any(name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
@@ -57,7 +57,7 @@ def _complete(filesystem: FileSystem, folder: str, base_offset: int, names: list
 
 
 def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
-    """The end of the cleaned range: none of its old segments may come back."""
+    """Return the end of the cleaned range; none of its old segments may come back."""
     ledger = f"{folder}/{segment_file(base_offset, LEDGER_SUFFIX)}"
     if filesystem.exists(ledger + SWAP_SUFFIX):
         ledger += SWAP_SUFFIX
@@ -78,9 +78,9 @@ def _end_offset(filesystem: FileSystem, folder: str, base_offset: int) -> int:
 
 
 def give_names(filesystem: FileSystem, folder: str, base_offset: int) -> None:
-    """Give a segment's files their own names, the log last. Raises OSError.
+    """Rename a segment's files to their final names, the log last. Raises OSError.
 
-    A missing side file has its name already, from an interrupted attempt.
+    A missing side file was already renamed by an interrupted attempt.
     """
     for suffix in CLEANED_FILES:
         path = f"{folder}/{segment_file(base_offset, suffix)}"
@@ -96,7 +96,7 @@ FAILED_FLUSH = "ottla-failed-flush"
 
 
 def note_failed_flush(filesystem: FileSystem, folder: str) -> None:
-    """Leave the note in the log's folder; where not even that can be written, nothing can."""
+    """Leave the note in the log's folder. An error is ignored: then nothing can be written."""
     with contextlib.suppress(OSError):
         filesystem.open(f"{folder}/{FAILED_FLUSH}", create=True).close()
 
@@ -107,5 +107,5 @@ def has_failed_flush(filesystem: FileSystem, folder: str) -> bool:
 
 
 def forget_failed_flush(filesystem: FileSystem, folder: str) -> None:
-    """The end of the log was written again. Raises OSError."""
+    """Remove the note, because the end of the log was written again. Raises OSError."""
     filesystem.unlink(f"{folder}/{FAILED_FLUSH}")

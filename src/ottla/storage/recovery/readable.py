@@ -1,12 +1,10 @@
-"""Reading what can still be read of a log with damaged files: every good batch, and what is lost.
+"""Reads every good batch of a log with damaged files, and reports the rest as damage.
 
-The checksum covers a batch from its attributes on. So a batch whose checksum is right is good,
-though its base offset, length or magic number may be wrong: these are corrected from what stands
-around it. Behind a batch whose checksum is wrong the walk goes on where the batch claims to end, if
-a good one begins there, else at the next good one. Never raises for what a file holds.
-
-For coordinators, which must load what they can. All other readers use `Log.read`, which refuses
-damage.
+The checksum covers a batch from its attributes on. So a batch with the right checksum is good even
+if its base offset, length or magic number is wrong; these are corrected from the batches around it.
+After a batch with a wrong checksum the walk continues where the batch claims to end, if a good one
+begins there, else at the next good one. File contents never cause an exception. Coordinators use
+this, because they must load what they can. All other readers use `Log.read`, which refuses damage.
 """
 
 import contextlib
@@ -30,14 +28,14 @@ from ottla.storage.segment.batch_walk import BATCH_LENGTH_MIN
 from ottla.storage.segment.segment import Segment
 from ottla.storage.segment.segments import Segments
 
-# The most positions after damage that are tried because they look like batches, but are not.
+# How many positions after damage are tried that look like batches but are not.
 _TRIES_MAX = 100
-# A batch whose length is wrong is put together again up to this size.
+# A batch with a wrong length is repaired up to this size.
 _REPAIR_BYTES_MAX = 32 << 20
 
 
 class Whole(NamedTuple):
-    """A good batch; it begins at `place` of `buffer`. `is_repaired`: its header was not right."""
+    """A good batch at `place` of `buffer`. `is_repaired` says that its header was corrected."""
 
     buffer: bytes | bytearray
     place: int
@@ -81,7 +79,7 @@ class ReadableSegment:
         return self.position >= self._size
 
     def read(self, window_bytes: int) -> Iterator[Whole | Damage]:
-        """Go on for about `window_bytes`, or one batch. Raises OSError."""
+        """Read about `window_bytes` more, or one batch. Raises OSError."""
         size = min(window_bytes, self._size - self.position)
         window = self._file.pread(size, self.position)
         if len(window) == size and size >= HEADER_SIZE:
@@ -123,9 +121,9 @@ class ReadableSegment:
         return None
 
     def _is_misplaced(self, header: BatchHeader, behind: bytes | bytearray) -> bool:
-        """Whether the next header says that the batch at `position` belongs into the gap before it.
+        """Return whether the next header shows that the batch belongs into the gap before it.
 
-        `behind` are the bytes that follow, as far as they were read.
+        The batch is at `position`. `behind` holds the bytes after it, as far as they were read.
         """
         if header.base_offset <= self._next_offset:
             return header.base_offset < self._next_offset
@@ -140,7 +138,7 @@ class ReadableSegment:
         )
 
     def _around(self, header: BatchHeader, fault: str) -> Whole | Damage:
-        """Put the batch at `position` right, or pass over it."""
+        """Repair the batch at `position`, or skip it as damage."""
         begin, end = self.position, self.position + header.size
         is_inside = begin + HEADER_SIZE <= end <= self._size
         if is_inside:
@@ -154,7 +152,7 @@ class ReadableSegment:
         return self._repaired(end) or self._lost(end, fault)
 
     def _repaired(self, end: int) -> Whole | None:
-        """The batch from `position` to `end`, where its checksum says that it is one."""
+        """Return the repaired batch from `position` to `end`; None if its checksum is wrong."""
         size = end - self.position
         if not HEADER_SIZE <= size <= _REPAIR_BYTES_MAX:
             return None
@@ -175,7 +173,7 @@ class ReadableSegment:
         return Whole(batch, 0, header, is_repaired=True)
 
     def _good_from(self, position: int) -> int:
-        """Where the first good batch begins from `position` on, -1 for none."""
+        """Return where the first good batch begins at or after `position`, -1 for none."""
         for _ in range(_TRIES_MAX):
             found = valid_batch_behind(self._file, position, self._size, self._base_offset)
             if found < 0:
@@ -207,7 +205,7 @@ def readable_batches(log: Readable, window_bytes: int) -> Iterator[list[Whole | 
         limit = end if is_last else log.segments[number + 1].base_offset
         try:
             if reading is None or segment is not current:
-                # Begun, or begun again since compaction has replaced the segment.
+                # The first segment, the next one, or the one that replaced it by compaction.
                 current, reading = segment, _readable_segment(segment, start, limit)
             found = [] if reading.is_done else list(reading.read(window_bytes))
         except OSError as error:
@@ -222,7 +220,7 @@ def readable_batches(log: Readable, window_bytes: int) -> Iterator[list[Whole | 
 
 
 def _readable_segment(segment: Segment, start_offset: int, end_offset: int) -> ReadableSegment:
-    """A segment from the batch that holds `start_offset` on, or from its beginning. OSError."""
+    """Prepare to read from the batch that holds `start_offset`, or from the beginning. OSError."""
     reading = ReadableSegment(segment.file, segment.size, segment.base_offset, end_offset)
     if start_offset > segment.base_offset:
         with contextlib.suppress(StorageError):

@@ -1,7 +1,7 @@
-"""Reading a log's end after a stop: what is kept, what is truncated, what is refused.
+"""Recovers a log's end after a stop: what is kept, what is truncated, what is refused.
 
-Below the recovery point everything was flushed: headers are walked only where an index or the
-producers' state needs it, and a bad one is damage. Above it every batch's checksum is tried.
+Below the recovery point everything was flushed. Headers there are walked only if an index or the
+producers' state needs it, and a bad one is damage. Above it every batch's checksum is verified.
 """
 
 from dataclasses import dataclass, field
@@ -26,19 +26,19 @@ _RESTORE = (
 
 @dataclass(slots=True)
 class Recovery:
-    """The findings of a recovery. Bytes; `notes` are sentences for the broker's log."""
+    """The findings of a recovery. `notes` are sentences for the broker's log."""
 
     scanned_bytes: int = 0
     truncated_bytes: int = 0
     notes: list[str] = field(default_factory=list)
-    # Sentences about flushed records that are lost, where a damaged log was salvaged.
+    # Sentences about flushed records that are lost, if a damaged log was salvaged.
     salvaged: list[str] = field(default_factory=list)
     # Whether a flush has failed, so that the unflushed end may exist only in the page cache.
     write_again: bool = False
-    # Whether any page that was not flushed may be missing, also before one that is there.
+    # Whether any unflushed page may be missing, even one before a page that was written.
     is_lossy: bool = False
-    # Where pages may be missing and only flushed records were acknowledged: up to where the log was
-    # flushed, as far as is known. None where no page can be missing.
+    # Set if pages may be missing and only flushed records were acknowledged: the offset up to which
+    # the log is known to be flushed. None if no page can be missing.
     kept_to: int | None = None
     # The leader epoch of the batches so far.
     leader_epoch: int = -1
@@ -61,27 +61,27 @@ def recover(
 ) -> Recovery:
     """Read `segments` (by base offset) from where `replay` must begin; truncate the torn end.
 
-    Segments behind a truncation are removed from the list (their files too). With `check_end` a log
-    that ends below its recovery point is refused. With `write_again` what stands above the
-    recovery point is written again, in place, before it is read. `is_lossy`: a power cut took
-    what was not flushed, and the cluster knows: from the first bad batch above the recovery point
-    on all is truncated. `kept_to`: a power cut took what was not flushed, none of which had been
-    acknowledged; below this offset all was flushed, however old the recovery point is.
-    Raises LogCorrupt, OSError.
+    Segments after a truncation are removed, with their files. With `check_end` a log that ends
+    below its recovery point is refused. With `write_again` all bytes above the recovery point are
+    written again, in place, before they are read. `is_lossy` says that a power cut took unflushed
+    records and that the cluster knows it: the log is truncated at the first bad batch above the
+    recovery point. `kept_to` says that a power cut took unflushed records, none of them
+    acknowledged: all below this offset was flushed, however old the recovery point is. Raises
+    LogCorrupt, OSError.
     """
     result = Recovery(write_again=write_again, is_lossy=is_lossy, kept_to=kept_to)
     number = 0
     while number < len(segments):
         segment = segments[number]
         following = segments[number + 1].base_offset if number + 1 < len(segments) else None
-        # Also the one that ends at the recovery point: a power cut may have undone a truncation
-        # that was not flushed.
+        # Includes the segment that ends at the recovery point: a power cut may have undone an
+        # unflushed truncation.
         if following is None or following >= recovery_point or following > replay.next_offset:
             whole = _recover_segment(segment, replay, recovery_point, segments[number:], result)
             end = max(replay.next_offset, segment.base_offset)
             if following is not None:
-                # Compaction leaves gaps. A segment that runs into the next one's offsets above
-                # the recovery point was truncated, and that was undone: the next one is older.
+                # Compaction leaves gaps. A segment that overlaps the next one above the recovery
+                # point shows that a truncation was undone; the next one is older.
                 is_gap = end < following <= recovery_point
                 is_undone = end > following >= recovery_point and result.may_lack_pages
                 if end == following or (whole and (is_gap or end > following) and not is_undone):
@@ -110,7 +110,7 @@ def _recover_segment(
     following: list[Segment],
     result: Recovery,
 ) -> bool:
-    """Walk, then scan, one segment; False where it was truncated."""
+    """Walk, then scan, one segment; return False if it was truncated."""
     size = segment.size
     try:
         segment.read_index_files()
@@ -170,7 +170,7 @@ def _forget_entries_above(segment: Segment, recovery_point: int) -> None:
 
 
 def _index_fits(segment: Segment, next_offset: int) -> bool:
-    """Whether the entries from which the walk begins lead to the batches that they name."""
+    """Return whether the entries where the walk begins point at the batches that they name."""
     for offset, position in (
         segment.indexes.offsets.last(),
         segment.indexes.offsets.floor(next_offset),
@@ -186,7 +186,7 @@ def _index_fits(segment: Segment, next_offset: int) -> bool:
 
 
 class _Scan:
-    """Reads on from a position by large reads, and tries every batch's checksum."""
+    """Reads a segment from a position by large reads, and verifies every batch's checksum."""
 
     def __init__(self, segment: Segment, replay: Replay, next_offset: int) -> None:
         self.segment = segment
@@ -197,8 +197,8 @@ class _Scan:
         # Why the scan stopped, and where the bad batch claims to end.
         self.fault = ""
         self.bad_end = 0
-        # Leader epochs only rise along a log. Batches of an earlier one were truncated, and a power
-        # cut has undone that behind what was written in their place.
+        # Leader epochs only rise along a log. A batch of an earlier epoch had been truncated and
+        # others written in its place; a power cut has undone that.
         self.terms_rise = False
         self.leader_epoch = -1
         self.is_older = False
@@ -223,14 +223,14 @@ class _Scan:
         return position
 
     def _needed(self, buffer: bytearray, found: int, room: int) -> int:
-        """How large the buffer must be for the batch that did not fit; 0 where none stands."""
+        """Return the buffer size for the batch that did not fit; 0 if there is no batch."""
         if found < HEADER_SIZE:
             self.fault, self.bad_end = f"only {found} bytes of a batch", self.segment.size
             return 0
         return min(read_header(buffer).size, room)
 
     def _batches(self, buffer: bytearray, found: int, file_position: int, size: int) -> int:
-        """Take the whole batches at the beginning of `buffer`; return their bytes."""
+        """Replay the whole batches at the beginning of `buffer`; return their size in bytes."""
         # Hot: 2.2 µs per batch in addition to its checksum.
         segment, replay = self.segment, self.replay
         place = 0
@@ -268,7 +268,7 @@ class _Scan:
 def _judge(
     segment: Segment, end: int, scan: _Scan, following: list[Segment], kept_to: int | None
 ) -> None:
-    """Raise LogCorrupt where the bad batch at `end` is no torn end of the log."""
+    """Raise LogCorrupt if the bad batch at `end` is not a torn end of the log."""
     file: File = segment.file
     # Closed segments are flushed one after the other, but the system may write them in any order.
     may_lack = kept_to is not None and kept_to <= scan.next_offset
@@ -288,7 +288,7 @@ def _judge(
 
 
 def _make_durable(truncated: Segment) -> None:
-    """Flush a truncation: no power cut may undo it once other records have replaced its records."""
+    """Flush a truncation, so that no power cut undoes it after new records took that place."""
     try:
         truncated.file.fsync()
         truncated.filesystem.fsync_directory(truncated.folder)
@@ -298,7 +298,7 @@ def _make_durable(truncated: Segment) -> None:
 
 
 def _drop(segments: list[Segment], keep: int, result: Recovery, end: int) -> None:
-    """Remove segments whose beginning the log no longer reaches."""
+    """Remove all but the first `keep` segments, because the log ends before them."""
     for segment in segments[keep:]:
         result.truncated_bytes += segment.size
         result.notes.append(f"{segment.path()}: removed, the log before it ends at offset {end}")

@@ -10,12 +10,12 @@ from ottla.storage.disk.filesystem import File
 
 # The bytes read at once by a walk: several batches of the size of small appends.
 WINDOW_BYTES = 16 * 1024
-# The length field of a batch without any record's bytes.
+# The length field of a batch without records.
 BATCH_LENGTH_MIN = HEADER_SIZE - 12
 
 
 class BadHeader(Exception):
-    """The bytes at `position` are no batch header that can stand there."""
+    """The bytes at `position` are no valid batch header."""
 
     def __init__(self, position: int, what: str) -> None:
         super().__init__(what)
@@ -24,7 +24,10 @@ class BadHeader(Exception):
 
 
 def header_fault(header: BatchHeader, room: int, offset_min: int) -> str | None:
-    """Why `header` cannot stand before `room` bytes at `offset_min` or later; None if it can."""
+    """Return why `header` is not valid; None if it is.
+
+    The batch must fit into `room` bytes, and its base offset be `offset_min` or later.
+    """
     if header.magic != MAGIC:
         return f"magic is {header.magic}, not {MAGIC}"
     if header.batch_length < BATCH_LENGTH_MIN:
@@ -37,10 +40,10 @@ def header_fault(header: BatchHeader, room: int, offset_min: int) -> str | None:
 
 
 def jump_fault(buffer: memoryview, position: int, header: BatchHeader) -> str | None:
-    """Why the batch at `position`, before which offsets are missing, cannot stand there.
+    """Return why the batch at `position`, which follows missing offsets, is not valid; else None.
 
-    Compaction leaves such gaps. A base offset with a flipped bit, which no checksum covers, is
-    shown by the batch behind it. None where there is none or it is in order.
+    Compaction leaves such gaps. No checksum covers the base offset, but the next batch reveals a
+    flipped bit in it. Without a next batch the result is None.
     """
     following = position + header.size
     if following + HEADER_SIZE > len(buffer):
@@ -66,7 +69,7 @@ def header_at(file: File, position: int, end: int, offset_min: int) -> BatchHead
 def walk(file: File, position: int, end: int, offset_min: int) -> Iterator[tuple[int, BatchHeader]]:
     """Yield (position, header) from `position` to `end`. Raises BadHeader.
 
-    Offsets must rise from `offset_min` on. Payloads are not read where batches are large.
+    Offsets must rise from `offset_min` on. The payloads of large batches are not read.
     """
     window = b""
     window_position = position
@@ -93,9 +96,9 @@ _VALUE = Struct(">hi")
 
 
 def read_marker(payload: bytes | memoryview) -> tuple[bool, int] | None:
-    """(is it a commit, coordinator epoch) of an end-transaction marker; None for other kinds.
+    """Return (is commit, coordinator epoch) of an end-transaction marker; None for other kinds.
 
-    `payload` is the control batch behind its header. Raises ValueError where it is too short.
+    `payload` is the control batch after its header. Raises ValueError if it is too short.
     """
     try:
         _, position = read_zigzag(payload, 0)

@@ -1,7 +1,7 @@
 """The topic settings that a log needs, resolved and typed.
 
-The table of settings (names, defaults, sources) is `base.settings`; this is what the composition
-root makes of it for one topic. Names and defaults are Kafka's.
+`base.settings` has the table of settings (names, defaults, sources); the composition root builds a
+LogConfig from it for each topic. Names and defaults are Kafka's.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class LogConfig:
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
     preallocate: bool = False
-    # Groups that retention waits for until they have read; at most so many bytes, and so long.
+    # Consumer groups that retention waits for, and how many bytes it holds for them, and how long.
     hold_groups: frozenset[str] = frozenset()
     hold_max_bytes: int = 10 << 30
     hold_max_ms: int = 7 * _DAY_MS

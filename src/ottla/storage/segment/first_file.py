@@ -1,7 +1,7 @@
-"""The `.log` file of a log that holds nothing yet: made, with its folder, by the first append.
+"""The `.log` file of an empty log, which the first append creates together with its folder.
 
-So a topic of thousands of partitions is created at once. Nothing can be lost: the topic is in the
-store, and a log that holds nothing is the same whether it has a folder or not.
+So a topic of thousands of partitions is created at once. Nothing can be lost: the coordination
+store has the topic, and an empty log is the same with or without a folder.
 """
 
 import errno
@@ -13,14 +13,14 @@ from ottla.storage.files import partition_metadata
 
 
 class FirstFile:
-    """Empty as long as it is not made; from then on every call goes to the real file."""
+    """A file that reads as empty until it is created; then every call goes to the real file."""
 
     __slots__ = ("_file", "_filesystem", "_on_made", "_topic_id", "path")
 
     def __init__(
         self, filesystem: FileSystem, path: str, topic_id: UUID, on_made: Callable[[File], None]
     ) -> None:
-        """`on_made` is given the file itself, to be used from then on."""
+        """Prepare the file; `on_made` receives the real file, to be used from then on."""
         self.path = path
         self._filesystem = filesystem
         self._topic_id = topic_id
@@ -28,16 +28,17 @@ class FirstFile:
         self._file: File | None = None
 
     def make(self) -> File:
-        """Make the folder with its topic id, and the file in it; once. Raises OSError.
+        """Create the folder with its topic id, and the file in it, once. Raises OSError.
 
-        None of it is durable: the first flush of the log makes it so.
+        Nothing of it is durable until the first flush of the log.
         """
         if self._file is None:
             folder = self.path.rpartition("/")[0]
             if self._filesystem.mkdir(folder):
                 partition_metadata.begin(self._filesystem, folder, self._topic_id)
             else:
-                # An attempt that was broken off, as by a full disk, may have left half of it.
+                # An earlier attempt that failed, for example on a full disk, may have left half of
+                # it.
                 partition_metadata.write(self._filesystem, folder, self._topic_id)
             file = self._filesystem.open(self.path, create=True)
             if file.size():

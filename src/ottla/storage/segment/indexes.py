@@ -1,4 +1,4 @@
-"""A segment's offset index and time index in memory, and how much of them their files have.
+"""A segment's offset index and time index in memory, and how many entries their files have.
 
 An entry is added every `index_interval_bytes`. The flush job writes the files.
 """
@@ -29,7 +29,7 @@ class Indexes:
 
     def __init__(self, base_offset: int, config: LogConfig) -> None:
         self.base_offset = base_offset
-        # Sizes hold from the next load or rebuild on, the interval at once.
+        # New sizes apply from the next load or rebuild on, a new interval at once.
         self.config = config
         self.clear()
 
@@ -45,7 +45,7 @@ class Indexes:
         self.loaded = True
 
     def add_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Take in the batch of `size` bytes that stands at `position`, the end so far."""
+        """Index the batch of `size` bytes at `position`, which is the end of the segment so far."""
         # Hot: once per batch.
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
@@ -57,10 +57,7 @@ class Indexes:
         self._bytes_since_entry += size
 
     def add_batch_again(self, position: int, header: BatchHeader) -> None:
-        """Index a batch at or after the last entry.
-
-        A batch that has an entry gets no second one.
-        """
+        """Index a batch at or after the last entry, without a second entry for the same batch."""
         if not position or position != self.offsets.last()[1]:
             self.add_batch(position, header.size, header.last_offset, header.max_timestamp)
             return
@@ -70,11 +67,11 @@ class Indexes:
         self._bytes_since_entry = header.size
 
     def add_last_time(self) -> None:
-        """Give the time index its last entry: a closed segment's ends with the greatest time."""
+        """Add the time index's last entry: that of a closed segment has the greatest timestamp."""
         self.times.append(self.max_timestamp, self.max_timestamp_offset)
 
     def decode(self, offsets_file: bytes, times_file: bytes, segment_bytes: int) -> None:
-        """Take the content of the two files of a segment of that size. Raises ValueError."""
+        """Load the contents of both index files of a segment of that size. Raises ValueError."""
         bytes_max = self.config.segment_index_bytes
         offsets = OffsetIndex.decode(offsets_file, self.base_offset, bytes_max, segment_bytes)
         times = TimeIndex.decode(times_file, self.base_offset, bytes_max)
@@ -85,10 +82,10 @@ class Indexes:
         self.max_timestamp, self.max_timestamp_offset = times.last()
 
     def truncate(self, position: int, offset: int) -> None:
-        """Drop entries of batches from `position`, where `offset` begins, on.
+        """Drop the entries of batches from `position` on, where `offset` begins.
 
-        Batches behind the last entry left must be taken in again (`add_batch_again`): their
-        timestamps may be greater than its.
+        Batches after the last remaining entry must be indexed again (`add_batch_again`), because
+        their timestamps may be greater than that entry's.
         """
         self.offsets.truncate_to_position(position)
         self.times.truncate_to_offset(offset)

@@ -1,8 +1,8 @@
-"""A segment: the files under one base offset, the places of batches in them, its index in memory.
+"""A segment: the files under one base offset, and their indexes in memory.
 
-Appending is one write; the indexes are written by the flush job. Finding a batch reads one header
-where the index leads to it, else a short walk of headers. Files are opened when first needed, so
-that a log of many segments holds few descriptors.
+An append is one write; the flush job writes the indexes. Finding a batch reads one header if the
+index points at it, else a few headers. Files are opened at first use, so that a log of many
+segments holds few file descriptors.
 """
 
 import contextlib
@@ -78,7 +78,7 @@ class Segment:
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.size = 0
-        # Ends the files' names while they take the place of others; else empty.
+        # The suffix of the files' names while they replace other segments' files; else empty.
         self.swap_suffix = ""
         self.indexes = Indexes(base_offset, config)
         self.transactions = TransactionIndex()
@@ -89,7 +89,7 @@ class Segment:
         self._file: File | None = None
         # The records that compaction removed; read from the file at first use.
         self._removals: SegmentRemovals | None = None
-        # The state of it that the file has.
+        # The change count of the removals when their file was last written.
         self.removals_written = 0
 
     def path(self, suffix: str = LOG_SUFFIX) -> str:
@@ -97,7 +97,7 @@ class Segment:
         return f"{self.folder}/{segment_file(self.base_offset, suffix)}{swap_suffix}"
 
     def on_file(self, suffix: str, use: Callable[[str], Result]) -> Result:
-        """Call `use` with the path of a file; again, if the file gets its own name meanwhile."""
+        """Call `use` with the path of a file; call it again if the file is renamed meanwhile."""
         try:
             return use(self.path(suffix))
         except FileNotFoundError:
@@ -117,9 +117,9 @@ class Segment:
 
     @property
     def removals(self) -> SegmentRemovals:
-        """Return the records that compaction removed from the segment.
+        """The records that compaction removed from the segment.
 
-        An unreadable file counts as empty.
+        An unreadable file is treated as empty.
         """
         if self._removals is None:
             self._removals = SegmentRemovals()
@@ -130,17 +130,17 @@ class Segment:
 
     @property
     def has_new_removals(self) -> bool:
-        """Whether the file lacks something of what is known."""
+        """Whether the removals have changed since their file was written."""
         return self._removals is not None and self._removals.changes != self.removals_written
 
     def create(self) -> None:
-        """Make the empty `.log` file, or take over one that stands there. Raises OSError."""
+        """Create the empty `.log` file, or open an existing one. Raises OSError."""
         if self._file is None:
             self._file = self.filesystem.open(self.path(), create=True)
         self.size = self._file.size()
 
     def begin(self, topic_id: UUID) -> None:
-        """Be the first segment of a new log of that topic, whose folder the first append makes."""
+        """Begin a new log of that topic with this segment; the first append creates the folder."""
         self._file = FirstFile(self.filesystem, self.path(), topic_id, self._on_made)
 
     def _on_made(self, file: File) -> None:
@@ -148,11 +148,11 @@ class Segment:
 
     @property
     def is_unmade(self) -> bool:
-        """Whether there is neither a file nor a folder yet."""
+        """Whether neither the file nor the folder exists yet."""
         return isinstance(self._file, FirstFile)
 
     def make(self) -> None:
-        """Have a file, and a folder for it. Raises OSError."""
+        """Create the file and its folder if they are missing. Raises OSError."""
         if isinstance(self._file, FirstFile):
             self._file.make()
 
@@ -195,7 +195,7 @@ class Segment:
         self.size = position
 
     def _undo_append(self, error: OSError) -> None:
-        """Truncate what a failed write left, then raise the StorageError for `error`."""
+        """Truncate the remains of a failed write, then raise the StorageError for `error`."""
         path = self.path()
         try:
             self.file.truncate(self.size)
@@ -204,7 +204,7 @@ class Segment:
         raise storage_error(error, path, "append a batch") from error
 
     def remember(self, offset: int, position: int) -> None:
-        """Keep in mind that the first batch which ends at or after `offset` is at `position`."""
+        """Cache that the first batch which ends at or after `offset` is at `position`."""
         boundaries = self.boundaries
         if offset not in boundaries:
             if len(boundaries) >= BOUNDARIES_MAX:
@@ -212,9 +212,9 @@ class Segment:
             boundaries[offset] = position
 
     def position_of(self, offset: int) -> int:
-        """Position of the first batch that ends at or after `offset`; `size` where none does.
+        """Return the position of the first batch that ends at or after `offset`; `size` for none.
 
-        Raises LogCorrupt where the file does not hold batches in order.
+        Raises LogCorrupt if the file does not hold batches in order.
         """
         # Hot: 0.1 µs where remembered, 3 µs by the index.
         position = self.boundaries.get(offset)
@@ -250,7 +250,7 @@ class Segment:
         return size
 
     def end_before(self, position: int) -> int:
-        """The offset after the batch that ends at `position`; the base offset for none."""
+        """Return the offset after the batch that ends at `position`; the base offset for none."""
         end = self.base_offset
         start = self.indexes.offsets.position_floor(position - 1) if position else 0
         for _, header in walk(self.file, start, position, self.base_offset):
@@ -280,7 +280,7 @@ class Segment:
         return end
 
     def load_indexes(self) -> None:
-        """Read the indexes from their files; rebuild them from the log where they are bad."""
+        """Read the indexes from their files; rebuild them from the log if the files are bad."""
         self.indexes.loaded = True
         try:
             self.read_index_files()
@@ -288,13 +288,13 @@ class Segment:
             self.rebuild_indexes()
 
     def read_index_files(self) -> None:
-        """Take the index files as they are. Raises OSError, ValueError."""
+        """Load the index files as they are. Raises OSError, ValueError."""
         offsets = self.on_file(OFFSET_INDEX_SUFFIX, self.filesystem.read_bytes)
         times = self.on_file(TIME_INDEX_SUFFIX, self.filesystem.read_bytes)
         self.indexes.decode(offsets, times, self.size)
 
     def read_transaction_index(self) -> None:
-        """Take the transaction index file as it is; none means none. Raises OSError, ValueError."""
+        """Load the transaction index file, if there is one. Raises OSError, ValueError."""
         path = self.path(TRANSACTION_INDEX_SUFFIX)
         if self.filesystem.exists(path):
             self.transactions = TransactionIndex.decode(self.filesystem.read_bytes(path))
@@ -320,7 +320,7 @@ class Segment:
         self.indexes.add_batch_again(position, header)
 
     def corrupt(self, bad: BadHeader) -> LogCorrupt:
-        """The error for a bad header among batches that must be good."""
+        """Return the error for a bad header in a part of the log that must be good."""
         return LogCorrupt(
             self.path(),
             bad.position,
@@ -330,7 +330,7 @@ class Segment:
         )
 
     def largest_timestamp(self) -> int:
-        """The greatest timestamp in the segment; where it has none, when it was last written."""
+        """Return the greatest timestamp; if there is none, when the file was last written."""
         known = self.known_max_timestamp()
         if known >= 0:
             return known
@@ -339,7 +339,7 @@ class Segment:
         return self.on_file(LOG_SUFFIX, self.filesystem.modified_ms)
 
     def known_max_timestamp(self) -> int:
-        """The greatest timestamp of the segment's batches, -1 where they have none."""
+        """Return the greatest timestamp of the segment's batches, -1 if they have none."""
         indexes = self.indexes
         if not indexes.loaded and indexes.max_timestamp == -1:
             indexes.max_timestamp, indexes.max_timestamp_offset = self._last_time_entry()
@@ -366,7 +366,7 @@ class Segment:
         return TimeIndex.decode(last, self.base_offset, TIME_ENTRY_SIZE).last()
 
     def oldest_timestamp(self) -> int:
-        """Greatest timestamp of the first batch: the segment's age counts from it; -1 if empty."""
+        """Return the first batch's greatest timestamp, where the age begins; -1 if empty."""
         if self.size == 0:
             return -1
         if self.first_timestamp == NOT_READ:
@@ -400,7 +400,7 @@ class Segment:
             self.filesystem.unlink(self.path(suffix))
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -13,7 +13,7 @@ from ottla.storage.segment.segment import Segment
 
 
 class Segments:
-    """Never empty; the last one is active."""
+    """The segments of one log. There is always at least one; the last one is active."""
 
     # Invariant: `_bases` are the segments' base offsets, strictly increasing.
     # Invariant: `active` is the last segment.
@@ -40,7 +40,7 @@ class Segments:
         return self._segments[0]
 
     def floor(self, offset: int) -> int:
-        """Number of the segment in whose range `offset` falls; the first for lower ones."""
+        """Return the number of the segment that covers `offset`; 0 for lower offsets."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
     def add(self, segment: Segment) -> None:
@@ -54,7 +54,7 @@ class Segments:
         return list(self._segments)
 
     def remove_first(self, count: int) -> list[Segment]:
-        """Take the `count` oldest out; at least one must stay."""
+        """Remove and return the `count` oldest segments; at least one must stay."""
         assert count < len(self._segments)
         removed = self._segments[:count]
         del self._segments[:count]
@@ -62,7 +62,7 @@ class Segments:
         return removed
 
     def remove_after(self, keep: int) -> list[Segment]:
-        """Take out all but the `keep` (at least 1) oldest; the last of these is active then."""
+        """Remove and return all but the `keep` (at least 1) oldest; the last one left is active."""
         assert keep >= 1
         self.active = self._segments[keep - 1]
         removed = self._segments[keep:]
@@ -71,9 +71,9 @@ class Segments:
         return removed
 
     def substitute(self, old: list[Segment], new: Segment) -> None:
-        """Put `new`, which has the base of the first of them, in the place of neighbours.
+        """Replace the neighbours `old` with `new`, which has the base offset of the first of them.
 
-        They must stand here as they are given, and the active segment is none of them.
+        The log must have exactly these neighbours, and none of them may be active.
         """
         number = self._segments.index(old[0])
         assert self._segments[number : number + len(old)] == old
@@ -82,7 +82,7 @@ class Segments:
         self._bases[number : number + len(old)] = [new.base_offset]
 
     def replace(self, segment: Segment) -> None:
-        """Put `segment` in the place of all."""
+        """Replace all segments with `segment`."""
         self._segments[:] = [segment]
         self._bases[:] = [segment.base_offset]
         self.active = segment
@@ -100,9 +100,9 @@ class Segments:
 
 @dataclass(slots=True, eq=False)
 class Deletion:
-    """Removal of files, due `delay_ms` after it was handed out, so that readers may finish.
+    """A job that removes files `delay_ms` after it was handed out, so that readers may finish.
 
-    `run` may be called in any thread; after a crash before it, the next start removes the files.
+    `run` may be called in any thread. If a crash prevents it, the next start removes the files.
     """
 
     filesystem: FileSystem
@@ -135,7 +135,7 @@ def set_aside(filesystem: FileSystem, segments: list[Segment], delay_ms: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A log that was closed for ever, and whose folder is to be renamed."""
+    """The pending rename of the folder of a log that was closed for good."""
 
     filesystem: FileSystem
     folder: str
@@ -160,10 +160,10 @@ class Departure:
 def depart(
     departures: Sequence[Departure], removals: Iterable[CheckpointJob] = ()
 ) -> list[Deletion | StorageError]:
-    """Rename many folders, durably; the removal of each, or why not. In any thread.
+    """Rename many folders, durably; return the removal job or the error of each. In any thread.
 
-    `removals` first remove the logs' values from the checkpoints: a new log of the same name
-    must not find them after a crash.
+    `removals` first remove the logs' values from the checkpoints: a new log of the same name must
+    not find them after a crash.
     """
     refused = _remove_values(removals)
     outcomes: list[Deletion | StorageError] = []
@@ -181,7 +181,7 @@ def depart(
 
 
 def _remove_values(removals: Iterable[CheckpointJob]) -> dict[str, StorageError]:
-    """Directories whose checkpoints could not be written, and why."""
+    """Run the checkpoint jobs; return the error of each directory where one failed."""
     refused: dict[str, StorageError] = {}
     for job in removals:
         try:
