@@ -46,7 +46,7 @@ class Nodes(Protocol):
         ...
 
     def next_sequence(self, path: str) -> int:
-        """How many sequential children `path` has been given; counts this one."""
+        """Return how many sequential children `path` was given before, and count one more."""
         ...
 
 

@@ -84,8 +84,8 @@ class Session(Protocol):
     def confirmed_ms(self) -> int:
         """The monotonic time (`Clock`) at which the store last confirmed the session.
 
-        The lease begins no earlier. If this is three quarters of the lease ago, the holder acts
-        as if the session had ended, for others may soon see it so.
+        The lease begins no earlier. Once three quarters of the lease have passed since then, the
+        holder acts as if the session had ended, because other clients may soon see it end.
         """
         ...
 
@@ -201,9 +201,8 @@ class Store(Protocol):
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
         """Call `callback` on the loop after the node was created, changed or deleted.
 
-        Watch first, then read: no change is missed. One call may stand for several changes, or for
-        none (after a lost connection, always): read the node again to
-        learn what it is now.
+        Watch first, then read: no change is missed. One call may be for several changes, or for
+        none (always so after a lost connection). Read the node again to learn its state.
         """
         ...
 
@@ -214,19 +213,19 @@ class Store(Protocol):
     async def open_session(self, lease_ms: int) -> Session:
         """Begin a session that ends `lease_ms` after the last heartbeat of its holder.
 
-        One at a time: the one before must have ended.
+        A client has one session at a time: the previous one must have ended.
         """
         ...
 
     async def end_session(self, credential: str) -> None:
         """End another client's session, whose holder must be dead; its ephemeral nodes are deleted.
 
-        Nothing happens where it has ended already. Raises StoreError.
+        Nothing happens if it has already ended. Raises StoreError.
         """
         ...
 
     async def history(self) -> str:
-        """A mark of all changes so far. Keep it with the data, and replace older marks."""
+        """Return a mark of all changes so far. Keep it with the data, and replace older marks."""
         ...
 
     async def require_history(self, mark: str) -> None:
@@ -239,10 +238,10 @@ class Store(Protocol):
 
 
 def parent_of(path: str) -> str:
-    """`/a/b` → `/a`, `/a` → `/`."""
+    """Return the parent of a path: `/a/b` → `/a`, `/a` → `/`."""
     return path.rpartition("/")[0] or "/"
 
 
 def check_path(path: str) -> None:
-    """A path is absolute, has no empty part and no trailing slash; ours are always so."""
+    """Assert that a path is absolute, without an empty part or a trailing slash."""
     assert path == "/" or (path.startswith("/") and "//" not in path and path[-1] != "/"), path

@@ -31,7 +31,8 @@ class _Line:
 class StoreFaults:
     """The faults of the network and of the store. Ranges are (least, most) milliseconds.
 
-    A `lost_answer_rate` of all changes ends in StoreUnavailable; half of those are carried out.
+    `lost_answer_rate` is the share of changes that end in StoreUnavailable; half of these changes
+    are carried out.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class StoreFaults:
     async def exchange(self, client: str, action: Callable[[], T], *, changes: bool) -> T:
         """Send a request to the store, apply it, and return the answer.
 
-        Raises StoreUnavailable where the request or the answer is lost.
+        Raises StoreUnavailable if the request or the answer is lost.
         """
         line = self._line(client)
         await self._until_reachable(client, "is not reached")
@@ -158,12 +159,12 @@ class StoreFaults:
             raise StoreUnavailable(f"the store {why}; ask again later") from None
 
     async def _silence(self, why: str) -> StoreUnavailable:
-        """The error that a client gets, after a timeout, for a lost request or answer."""
+        """Wait, then return the error that a client gets for a lost request or answer."""
         await asyncio.sleep(self._draw_s(self.latency_ms))
         return StoreUnavailable(f"{why}; read what became of the change")
 
     def _arrival_s(self, after_s: float) -> float:
-        """When a message sent now arrives: not before a message sent earlier."""
+        """Return when a message sent now arrives: not before a message sent earlier."""
         due_s = asyncio.get_running_loop().time() + self._draw_s(self.latency_ms)
         # A microsecond apart, because a loop may run callbacks of one instant in any order.
         return max(due_s, after_s + 1e-6)
@@ -179,7 +180,7 @@ class StoreFaults:
             timer.cancel()
 
     def _draw_loss(self, line: _Line) -> tuple[bool, bool]:
-        """Whether the next answer is lost, and whether its request is carried out."""
+        """Return whether the next answer is lost, and whether its request is carried out."""
         if line.losses:
             return True, line.losses.pop(0)
         if self.lost_answer_rate and self._rng.random() < self.lost_answer_rate:

@@ -52,12 +52,12 @@ class SqliteFile:
     def __init__(self, path: str, sensitive: Sequence[str] = ()) -> None:
         """Open the file, and create it if missing; its folder must exist.
 
-        What is replaced or removed below `sensitive` paths does not stay in the write-ahead log.
-
-        Raises StoreDamaged where it is no store, or contradicts itself.
+        Data that is replaced or removed below `sensitive` paths does not stay in the write-ahead
+        log. Raises StoreDamaged if the file is no store, or contradicts itself.
         """
         self.path = path
-        # For its owner only: it may hold users' credentials. The log files inherit the mode.
+        # Only its owner may read it, because it may hold users' credentials. The log files inherit
+        # the mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, FILE_MODE))
         for file in (path, f"{path}-wal", f"{path}-shm"):
             _make_private(file)
@@ -97,7 +97,7 @@ class SqliteFile:
     def _wipe(self) -> None:
         """Move the write-ahead log's content to the file, and truncate the log.
 
-        A reader or writer elsewhere holds it up: the next look for changes tries again.
+        Another process that reads or writes may prevent it; the next check for changes retries it.
         """
         self._connection.execute(f"PRAGMA busy_timeout={_WIPE_TIMEOUT_MS}")
         try:
@@ -161,7 +161,7 @@ class SqliteFile:
         return changes
 
     def history(self) -> str:
-        """The last change, and its mark."""
+        """Return a mark that names the last change."""
         number, mark = self._last_change()
         return f"{_MARK_KIND}:{number}:{mark}"
 
@@ -338,7 +338,7 @@ CREATE TABLE changes (
 def prepare_tables(connection: sqlite3.Connection) -> None:
     """Create the tables of a new file. Runs in an open transaction.
 
-    Raises StoreDamaged where a newer version wrote the file.
+    Raises StoreDamaged if a newer version of Ottla wrote the file.
     """
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if found == SCHEMA_VERSION:

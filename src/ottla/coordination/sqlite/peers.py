@@ -98,7 +98,7 @@ def boot_id() -> str:
 
 
 class SessionLock:
-    """Held from `take` until `release` or the end of the process."""
+    """The lock on a session's file, held from `take` until `release` or the end of the process."""
 
     def __init__(self, descriptor: int, path: str) -> None:
         self._descriptor = descriptor
@@ -159,7 +159,7 @@ class OthersLock:
 
 
 def remove(path: str) -> None:
-    """Remove a session's file, unless it is gone, or open on a system that forbids it (Windows).
+    """Remove a session's file, if it exists and the system permits it (Windows keeps open files).
 
     A file that remains is removed when a process next opens the store.
     """

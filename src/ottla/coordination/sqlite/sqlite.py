@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# The interval between checks without a ring; without a bell all checks are such.
+# The interval between checks without a ring. Without a bell there are no other checks.
 _LOOK_S = 0.25
 _LOOK_WITHOUT_BELL_S = 0.01
 
@@ -59,9 +59,8 @@ class SqliteStore(StoreClient):
     async def open(cls, path: str, sensitive: Sequence[str] = ()) -> "SqliteStore":
         """Open the file, and create it if missing; its folder must exist.
 
-        What is replaced or removed below `sensitive` paths is wiped out of the file.
-
-        Raises StoreUnavailable where it cannot be opened, StoreDamaged where it is no store.
+        Data that is replaced or removed below `sensitive` paths is wiped out of the file. Raises
+        StoreUnavailable if the file cannot be opened, StoreDamaged if it is no store.
         """
         store = cls(path)
         try:
@@ -140,9 +139,8 @@ class SqliteStore(StoreClient):
     async def _ask(self, function: Callable[[], T], *, always: bool = False) -> T:
         """Run a function on the store's thread; see `session.Ask`.
 
-        SQLite's errors are raised as ours.
-
-        A caller that is cancelled takes back what the thread has not begun, but for `always`.
+        SQLite's errors are raised as ours. If the caller is cancelled, a function that has not
+        begun is dropped, unless `always` is given.
         """
         if self._closed:
             raise StoreUnavailable(f"the store {self._path} was closed")

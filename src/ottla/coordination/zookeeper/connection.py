@@ -156,7 +156,7 @@ class EnsembleConnection:
     ) -> Any:
         """Send a request, with `session_id` only in that session, and wait for its answer.
 
-        Raises StoreError; SessionExpired where the session is no more.
+        Raises StoreError; SessionExpired if the session has ended.
         """
         await self._until_connected()
         answer: asyncio.Future[Any] = self._loop.create_future()
@@ -187,7 +187,7 @@ class EnsembleConnection:
         request(self._client).rawlink(check)
 
     def translate(self, error: Exception, path: str, expected_version: int = -1) -> StoreError:
-        """Kazoo's error as ours."""
+        """Convert kazoo's error to ours."""
         match error:
             case NoNodeError():
                 return NoNode(path)

@@ -21,9 +21,9 @@ _CLOCK = SystemClock()
 class ZookeeperSession(StoreSession):
     """A session until ZooKeeper reports that it has expired, or it is closed.
 
-    `sync` asks the ensemble's leader: kazoo's own pings are answered by any server, also by one
-    that the leader has lost. `leave` ends the session. `granted_ms` is the time-out that
-    ZooKeeper made of `lease_ms`.
+    `sync` asks the ensemble's leader, because any server answers kazoo's own pings, even one that
+    has lost its leader. `leave` ends the session. `granted_ms` is the session timeout that
+    ZooKeeper granted for `lease_ms`.
     """
 
     def __init__(

@@ -84,8 +84,8 @@ class ZookeeperStore(StoreClient):
     ) -> "ZookeeperStore":
         """Connect to one of `hosts` (`host:port,host:port`) and create `chroot` if it is missing.
 
-        Raises StoreUnavailable where no server answers within `timeout_ms`, StoreDenied where the
-        user may not.
+        Raises StoreUnavailable if no server answers within `timeout_ms`, StoreDenied if the user
+        lacks the permission.
         """
         store = cls(hosts, chroot, access, timeout_ms)
         store._connection = await store._connect(_FIRST_LEASE_MS)
@@ -255,7 +255,7 @@ class ZookeeperStore(StoreClient):
         return connection
 
     async def _reconnect(self, lease_ms: int) -> None:
-        """Continue over a connection with its own session; the one before ends."""
+        """Switch to a new connection with its own session, and end the previous one."""
         before, self._connection = self._connection, await self._connect(lease_ms)
         self._zookeeper_watches.use(self._connection)
         await before.stop()
@@ -272,9 +272,9 @@ class ZookeeperStore(StoreClient):
         return await self._connection.call(request, path, session_id=session_id)
 
     async def _read_newest(self, request: Request, path: str) -> Any:
-        """Read the leader's state, because a server may lag.
+        """Read the leader's state, because a server may lag behind it.
 
-        `sync` first, as answers come in order.
+        A `sync` is sent first; requests are answered in order.
         """
 
         def ask(client: KazooClient) -> Any:
@@ -341,7 +341,7 @@ class ZookeeperStore(StoreClient):
                 )
 
     def _locate(self, path: str) -> str:
-        """The path in the ensemble."""
+        """Return the path in the ensemble."""
         return (self._chroot + path).rstrip("/") or "/"
 
 
@@ -351,9 +351,9 @@ def transaction(
     locate: Callable[[str], str],
     acl: Callable[[str], Any],
 ) -> Any:
-    """Kazoo's transaction, not yet sent.
+    """Build kazoo's transaction without sending it.
 
-    `locate` gives the ensemble's path for one of ours, `acl` the ACL of a new node.
+    `locate` returns the ensemble's path for one of ours, `acl` the ACL of a new node.
     """
     made = client.transaction()
     for operation in operations:
@@ -379,7 +379,10 @@ def transaction(
 def first_refusal(
     operations: Sequence[Operation], answers: Sequence[Any]
 ) -> tuple[Operation, Exception] | None:
-    """The refused operation and its error; the others' errors only say that one failed."""
+    """Return the refused operation and its error.
+
+    The errors of the other operations only say that one failed.
+    """
     for operation, answer in zip(operations, answers, strict=True):
         if isinstance(answer, Exception) and not isinstance(
             answer, RolledBackError | RuntimeInconsistency
