@@ -2,10 +2,10 @@
 
     end - start = data + control + aborted + undecided + compacted + deleted + lost + unexplained
 
-Each term is counted from evidence of its own: records from the headers of their batches, control
-batches likewise, aborted ones from the transaction index, compacted ones from what each pass noted
-(the holes that a walk finds must be as many), deleted ones from what retention and DeleteRecords
-noted, lost ones from what a truncated replica noted.
+Each term has its own evidence. Records and control batches are counted from batch headers, aborted
+records from the transaction index. Compacted offsets are counted from the notes of each cleaner
+pass, and the walk must find as many holes. Deleted offsets are counted from the notes of retention
+and DeleteRecords, lost offsets from the notes of a truncated replica.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,9 @@ class Kind(Enum):
 class Account:
     """Counts of offsets in [start, end).
 
-    `passes` and `deletions` take `compacted` and `deleted` apart; `replaced` counts those that
-    were lost and then given to other records, which are counted as what they are now.
+    `passes` and `deletions` break down `compacted` and `deleted`. `replaced` counts offsets that
+    were lost and then given to other records; these are also counted as the records that they are
+    now.
     """
 
     start: int
@@ -65,8 +66,8 @@ class Account:
 class Counting:
     """Counts [start, end) while a log's batches are passed in, in order.
 
-    The walk begins where the first cell does, and goes on to the end of the last one: so all holes
-    of each cell are seen, also those that are not asked for.
+    The walk begins at the start of the first cell and continues to the end of the last one, so that
+    all holes of each cell are seen, even those outside of the requested range.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Counting:
     ) -> None:
         """Start counting; `passes` are the cleaner passes named in `cells`.
 
-        `cells`: those that overlap [max(start, log_start), end), of all segments in order.
+        `cells` are those of all segments that overlap [max(start, log_start), end), in order.
         """
         self.account = Account(start, end)
         self._log_start = log_start
@@ -124,7 +125,7 @@ class Counting:
         kind: Kind,
         inside: int | None = None,
     ) -> None:
-        """Take in a batch; `inside` is the number of requested records, if it was read."""
+        """Count a batch; `inside` is the number of its requested records, if they were read."""
         account = self.account
         self.gap(base_offset)
         self._position = last_offset + 1
@@ -145,7 +146,7 @@ class Counting:
             self._holes(base_offset, span - record_count, wanted - inside)
 
     def gap(self, end: int) -> None:
-        """Note that the next batch, the next segment, or the log's end is at `end`."""
+        """Count the gap up to `end`, where the next batch or segment begins, or the log ends."""
         position = self._position
         while position < end:
             cell = self._cell(position)
@@ -159,7 +160,7 @@ class Counting:
         self._position = max(self._position, end)
 
     def close(self, history: History, log_end: int) -> Account:
-        """The whole account, including the offsets before the log's start and after its end."""
+        """Return the whole account, with the offsets before the log's start and after its end."""
         account = self.account
         for number, cell in enumerate(self._cells):
             self._settle(cell, *self._found[number])

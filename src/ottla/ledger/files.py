@@ -11,7 +11,7 @@ _VERSION = 1
 
 
 def encode_removals(removals: SegmentRemovals) -> bytes:
-    """A segment's file; empty for no removals."""
+    """Encode a segment's ledger file; empty for no removals."""
     if not removals.cells and not removals.reach:
         return b""
     passes = [[one.number, one.at_ms, one.since] for one in removals.passes.values()]
@@ -35,7 +35,7 @@ def decode_removals(encoded: bytes) -> SegmentRemovals:
 
 
 def encode_history(history: History) -> bytes:
-    """A log's file."""
+    """Encode a log's ledger file."""
     return _sealed(
         {
             "gone": [

@@ -1,6 +1,6 @@
 """The offsets that a log lost at its start or its end, with the reasons.
 
-It outlives the segments. Neighbours that went for the same reason are one entry.
+The history outlives the segments. Adjacent ranges with the same reason are one entry.
 """
 
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ class StartCause(IntEnum):
     RETENTION_TIME = 1
     RETENTION_BYTES = 2
     DELETE_RECORDS = 3
-    # This replica was emptied, because its leader had nothing to compare it with.
+    # All records were dropped, because the leader had nothing in common to compare them with.
     WHOLE = 4
     # The leader's log begins later, for a reason that the leader did not give.
     LEADER = 5
-    # One of several causes: this is a part of an entry whose counts are known only as a whole.
+    # Part of an entry with several causes whose counts are known only for the whole entry.
     SEVERAL = 6
 
     @property
@@ -53,7 +53,7 @@ class Gone:
     last_ms: int
 
     def within(self, start: int, end: int) -> dict[StartCause, int]:
-        """By cause, the number of its offsets that are also in [start, end)."""
+        """Count, by cause, this entry's offsets that are also in [start, end)."""
         size = min(end, self.end) - max(start, self.start)
         if size <= 0:
             return {}
@@ -62,7 +62,7 @@ class Gone:
         return {self._only_cause(): size}
 
     def part(self, start: int, end: int) -> "Gone":
-        """The part of this entry in [start, end)."""
+        """Return the part of this entry in [start, end)."""
         return Gone(
             max(start, self.start),
             min(end, self.end),
@@ -79,8 +79,8 @@ class Gone:
 class Loss:
     """[start, end) was in a replica and was truncated, because a leader without it was elected.
 
-    `leader_epoch` is the term of that leader: it was not in sync, or had lost what was committed.
-    The offsets were given to other records since, as far as the log reaches now.
+    `leader_epoch` is that leader's epoch. The leader was not in sync, or had lost committed
+    records. Offsets below the present log end have since been given to other records.
     """
 
     start: int
@@ -91,14 +91,15 @@ class Loss:
 
 @dataclass(slots=True)
 class History:
-    """The history of one replica's log. `changes` counts alterations."""
+    """The history of one replica's log. `changes` counts its changes."""
 
     # Invariant: entries of `gone` are ascending and do not overlap.
     gone: list[Gone] = field(default_factory=list)
     lost: list[Loss] = field(default_factory=list)
-    # Written before there was a ledger: why offsets below are missing is unknown.
+    # For missing offsets below this one the reason is unknown: they are older than the ledger.
     unrecorded_below: int = 0
-    # Below this offset, passes of this replica or of its source may have made holes.
+    # Below this offset, compaction of this replica, or of the one that it was copied from, may have
+    # made holes.
     compacted_below: int = 0
     next_pass: int = 1
     changes: int = 0
@@ -117,7 +118,7 @@ class History:
             self.delete(first, last, cause, now_ms)
 
     def learn(self, entry: Gone) -> None:
-        """Take in an entry of the leader's history."""
+        """Add an entry of the leader's history."""
         for one in self.gone:
             if (one.start, one.end) == (entry.start, entry.end) and one.counts == entry.counts:
                 return
@@ -138,17 +139,17 @@ class History:
             self.changes += 1
 
     def begin_pass(self) -> int:
-        """Number a pass that begins; where it is broken off, its number stays unused."""
+        """Return the number of a new pass; the number stays unused if the pass is interrupted."""
         number, self.next_pass = self.next_pass, self.next_pass + 1
         self.changes += 1
         return number
 
     def entries(self, start: int, end: int) -> list[Gone]:
-        """The entries that overlap [start, end)."""
+        """Return the parts of entries in [start, end)."""
         return [one.part(start, end) for one in self.gone if one.start < end and start < one.end]
 
     def copy(self) -> "History":
-        """A copy that does not change."""
+        """Return a copy that does not change."""
         return History(
             list(self.gone),
             list(self.lost),
@@ -185,7 +186,7 @@ class History:
 
 
 def _merged(entries: list[Gone]) -> list[Gone]:
-    """Join neighbours of the same cause; if there are too many entries, the oldest, too."""
+    """Join adjacent entries of the same causes, and the oldest ones if there are too many."""
     merged: list[Gone] = []
     for one in entries:
         before = merged[-1] if merged else None

@@ -4,13 +4,13 @@
         loaded + control + aborted + compacted + deleted + unreadable + absent + dead_letters
         + keyless + unexplained
 
-Every term but the last is counted from its own evidence: records decoded, headers of
-control batches, markers that abort, headers on both sides of a gap, the log's start, batches
-that were fetched twice and could not be read. `absent` are gaps that neither the broker's ledger
-nor the cleanup policy explains; they count only if the log shows that it was compacted once.
-`dead_letters` are records whose values could not be decoded, which were kept apart from the rows.
-`keyless` are records without a key, which a changelog table has no place for.
-The remaining offsets are `unexplained`; a correct load has none.
+Every term but the last has its own evidence: decoded records, headers of control batches, abort
+markers, headers on both sides of a gap, the log start offset, and batches that were fetched twice
+and could not be read. `absent` offsets are gaps that neither the broker's ledger nor the cleanup
+policy explains; they are counted only if the log shows that it was compacted once. `dead_letters`
+are records whose values could not be decoded, and which were kept apart from the rows. `keyless`
+records have no key, so a changelog table has no place for them. The remaining offsets are
+`unexplained`; a correct load has none.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 class LedgerTotals:
     """The totals of the broker's own ledger for the range, read after the records.
 
-    By then, records that were loaded may have been compacted or deleted.
+    Loaded records may have been compacted or deleted by then.
     """
 
     data: int
@@ -34,7 +34,7 @@ class LedgerTotals:
     unexplained: int
 
     def and_of(self, later: "LedgerTotals") -> "LedgerTotals":
-        """The sum of both ranges."""
+        """Return the sum of both ranges' totals."""
         return LedgerTotals(
             self.data + later.data,
             self.control + later.control,
@@ -93,7 +93,7 @@ class PartitionLedger:
         return self.unexplained == 0
 
     def followed_by(self, later: "PartitionLedger") -> "PartitionLedger":
-        """The account of both ranges as one. `later` starts where this one ends."""
+        """Return the account of both ranges as one. `later` starts where this one ends."""
         assert (self.partition, self.end) == (later.partition, later.start)
         return replace(
             self,
@@ -113,10 +113,10 @@ class PartitionLedger:
         )
 
     def settled(self, reported: LedgerTotals) -> "PartitionLedger":
-        """The account after the broker's ledger explained the holes that were found.
+        """Return the account after the broker's ledger has explained the holes.
 
-        Holes are those counted as compacted so far. A hole that the broker's ledger attributes
-        neither to compaction nor to a deletion becomes unexplained.
+        Holes have been counted as compacted so far. Those that the broker's ledger attributes
+        neither to compaction nor to a deletion become unexplained.
         """
         explained = reported.compacted + max(0, reported.deleted - self.deleted)
         return replace(self, compacted=min(self.compacted, explained), reported=reported)
@@ -126,10 +126,10 @@ class PartitionLedger:
 class RangeAccount:
     """Counts a range of a partition while its batches are passed in, in order of offset.
 
-    `gaps_are_compaction` says whether the topic's cleanup policy may remove single records, or the
-    broker keeps a ledger that is asked later (`PartitionLedger.settled`): only then does a gap
-    count as compacted. Otherwise it is unexplained, unless the log shows that it was compacted once
-    (`ledger_with_gaps`).
+    `gaps_are_compaction` says that the topic's cleanup policy may remove single records, or that
+    the broker keeps a ledger that is asked later (`PartitionLedger.settled`). Only then are gaps
+    counted as compacted. Otherwise they are unexplained, unless the log shows that it was compacted
+    once (`ledger_with_gaps`).
     """
 
     # Invariant: start <= position <= end; every offset below `position` has been counted once, or
@@ -153,7 +153,7 @@ class RangeAccount:
         self.position = self.start
 
     def log_starts_at(self, log_start_offset: int) -> None:
-        """Note that everything below the log's start was removed."""
+        """Count all offsets below the log start offset as deleted."""
         deleted = min(log_start_offset, self.end) - self.position
         if deleted > 0:
             self.deleted += deleted
@@ -180,7 +180,7 @@ class RangeAccount:
         self.aborted += self._span(base_offset, last_offset)
 
     def unreadable_batch(self, base_offset: int, last_offset: int, cause: str) -> None:
-        """Count offsets that cannot be read: of one batch, or all up to the next readable one."""
+        """Count unreadable offsets: those of one batch, or all up to the next readable batch."""
         spanned = self._span(base_offset, last_offset)
         if spanned:
             first = self.position - spanned
@@ -198,7 +198,10 @@ class RangeAccount:
         )  # fmt: skip
 
     def ledger_with_gaps(self) -> PartitionLedger:
-        """The account with all gaps as `absent`; the caller then looks for evidence in the log."""
+        """Return the account with all gaps as `absent`.
+
+        The caller then looks for evidence in the log.
+        """
         return replace(self.ledger(), absent=self.gaps)
 
     def _gap(self, count: int) -> None:

@@ -1,8 +1,8 @@
 """The offsets that compaction removed from a segment: counts by range and pass.
 
-A cell covers whole batches and the gaps before them; a batch keeps its span for as long as there is
-anything left of it, so a cell's bounds never lie inside of one. The counts of a cell, added up, are
-the holes that a walk over its range finds: so either of them proves the other.
+A cell covers whole batches and the gaps before them. A batch keeps its offset range as long as any
+of its records is left, so a cell never begins or ends inside a batch. The sum of a cell's counts
+must equal the holes that a walk over its range finds, so each proves the other.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,7 +25,7 @@ PASSES_MAX = 16
 class Pass:
     """A pass of the cleaner over this replica, counted from 1; time in ms since 1970.
 
-    Where older ones were merged with it, `since` is the number of the oldest.
+    If older passes were merged into it, `since` is the number of the oldest.
     """
 
     number: int
@@ -35,7 +35,7 @@ class Pass:
 
 @dataclass(slots=True)
 class Cell:
-    """Of the offsets [start, end), pass `number` removed `counts[number]`."""
+    """A range of offsets in which pass `number` removed `counts[number]` offsets."""
 
     start: int
     end: int
@@ -59,9 +59,9 @@ class SegmentRemovals:
     ) -> None:
         self.cells = list(cells)
         self.passes = {one.number: one for one in passes}
-        # The end of the cleaned segment, whatever is left in it; 0 if it was not cleaned.
+        # The end of the range that the cleaned segment covers; 0 if it was not cleaned.
         self.reach = reach
-        # Counts alterations, so that a writer knows whether its file is current.
+        # Counts changes, so that a writer knows whether its file is up to date.
         self.changes = 0
 
     @property
@@ -130,13 +130,13 @@ class SegmentRemovals:
             self.cells.remove(cell)
 
     def covering(self, start: int, end: int) -> Sequence[Cell]:
-        """Cells that overlap [start, end)."""
+        """Return the cells that overlap [start, end)."""
         first = bisect_right(self.cells, start, key=lambda cell: cell.end)
         last = bisect_left(self.cells, end, key=lambda cell: cell.start)
         return self.cells[first:last]
 
     def _resolved(self, number: int) -> int:
-        """The pass into which an older one was merged, or the pass itself."""
+        """Return the pass into which an older one was merged, or the pass itself."""
         if number in self.passes:
             return number
         return min(known for known in self.passes if known > number)

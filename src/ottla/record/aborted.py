@@ -1,8 +1,8 @@
-"""Finds the batches that readers of committed records skip (KIP-98).
+"""Finds the batches that read_committed consumers skip (KIP-98).
 
-A fetch answer names transactions that were aborted, as producer and first offset. A producer's
-transactional batches are aborted from there until its next abort marker. Batches are shown to it
-in order of offset, markers included.
+A fetch response lists aborted transactions by producer id and first offset. A producer's
+transactional batches are aborted from that offset until its next abort marker. Batches, including
+markers, must be passed in offset order.
 """
 
 import heapq
@@ -19,12 +19,12 @@ class AbortedTransactions:
 
     def __init__(self) -> None:
         self._coming: list[tuple[int, int]] = []  # (first offset, producer id), a heap.
-        # Answers repeat what they named before, and an ended transaction must stay ended.
+        # Fetch responses repeat earlier entries, and an ended transaction must stay ended.
         self._known: set[tuple[int, int]] = set()
         self._open: set[int] = set()
 
     def learn(self, aborted: Iterable[tuple[int, int]]) -> None:
-        """Take in a fetch answer's (producer id, first offset) pairs."""
+        """Add a fetch response's (producer id, first offset) pairs."""
         for producer_id, first_offset in aborted:
             if (first_offset, producer_id) not in self._known:
                 self._known.add((first_offset, producer_id))

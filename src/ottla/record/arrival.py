@@ -1,8 +1,8 @@
-"""Recognises a producer's usual batch in the bytes of its request, without decoding it.
+"""Recognises usual batches in the bytes of produce requests, without decoding the requests.
 
-Usual is what needs no change and raises no question: one uncompressed batch, well formed, with
-the producer's own timestamps, as `validation.validate` would take it. Everything else is left to
-`validate`, which knows why a batch is refused: nothing is refused here.
+A usual batch is a single uncompressed, well-formed batch with the producer's own timestamps, which
+`validation.validate` would accept unchanged. Other batches are left to `validate`, which finds the
+reason if one must be refused: nothing is refused here.
 """
 
 from struct import Struct
@@ -41,7 +41,7 @@ _RECORD_COUNT_POSITION: Final = 57
 
 
 class Arrived:
-    """A usual batch, by its place in the receive buffer, and the request that contains it."""
+    """A usual batch in the receive buffer, and the request that contains it."""
 
     __slots__ = ("batch", "correlation_id", "header", "request_bytes")
 
@@ -67,10 +67,10 @@ def usual_run(
 ) -> list[Arrived]:
     """Return the usual batches of the whole produce requests at the start of `received`.
 
-    The requests follow one another, each behind its size. It ends, after `count_max` at the
-    latest, with the first that does not begin as the others: with `opening` (API key and version),
-    a correlation id and `prefix`; whose batch is not usual (see `usual_header`); or is not the
-    next one of the same producer.
+    Each request follows its size. The run has at most `count_max` batches. It ends before the first
+    request that does not begin with `opening` (API key and version), a correlation id and `prefix`,
+    whose batch is not usual (see `usual_header`), or whose batch is not the next one of the same
+    producer.
     """
     run: list[Arrived] = []
     after_prefix: i64 = AFTER_CORRELATION_ID + len(prefix)
@@ -96,7 +96,7 @@ def usual_run(
 
 
 def _is_next(header: BatchHeader, before: BatchHeader) -> bool:
-    """Whether a batch continues the one before it, if the producer numbers batches."""
+    """Return whether a batch continues the previous one, in sequence if it has a producer id."""
     producer_id: i64 = header.producer_id
     if producer_id < 0:
         return before.producer_id < 0
@@ -114,9 +114,9 @@ def usual_header(
 ) -> BatchHeader | None:
     """Return the header of the usual batch that ends a produce request; None for any other end.
 
-    At `position` of `request` stands the records field, last in it: the batch behind its length,
-    and in flexible versions the tag counts (none) of three structs. `size_max` is in bytes,
-    `newest_max` the greatest timestamp (ms) that needs no closer look.
+    The records field, the last one, begins at `position` of `request`: the length of the batch,
+    then the batch. Flexible versions add the tag counts (0) of three structs. `size_max` is in
+    bytes, and `newest_max` is the greatest timestamp (ms) that needs no further check.
     """
     end: i64 = len(request)
     size: i64
@@ -160,7 +160,7 @@ def _compact_size(request: bytes, position: i64, end: i64) -> tuple[i64, i64]:
 
 
 def _is_usual(request: bytes, position: i64, size: i64, newest_max: i64) -> bool:
-    """Whether the header needs no further checks, apart from checksum and records."""
+    """Return whether the header needs no further checks, apart from checksum and records."""
     length: i64 = i64(read_i32_be(request, position + _LENGTH_POSITION))
     magic: i64 = request[position + MAGIC_POSITION]
     attributes: i64 = i64(read_i16_be(request, position + ATTRIBUTES_POSITION))

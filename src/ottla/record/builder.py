@@ -1,7 +1,7 @@
 """Builds a batch from records, added one by one or from parallel lists, which is faster.
 
-A builder encodes records as they come, one by one or from parallel lists, which is the faster way,
-and gives the batch its header and checksum once. Callers limit the size of a batch.
+A builder encodes records as they are added, and writes the batch's header and checksum once, at the
+end. Callers limit the size of a batch.
 """
 
 from collections.abc import Iterable
@@ -51,8 +51,8 @@ _NO_HEADERS: Final = b"\x00"
 class BatchBuilder:
     """One batch under construction. Times in milliseconds, sizes in bytes.
 
-    The leader gives the batch its place afterwards, so `base_offset` matters only to tests and
-    to writers of logs. `timestamp_type` LOG_APPEND_TIME sets the attribute, as a leader would.
+    The leader assigns offsets later, so `base_offset` matters only to tests and to code that writes
+    logs. `timestamp_type` LOG_APPEND_TIME sets the attribute, as a leader would.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class BatchBuilder:
 
     @property
     def size_estimate(self) -> int:
-        """Bytes of the batch before compression: the exact size where there is none."""
+        """The size of the batch before compression; exact for an uncompressed batch."""
         return HEADER_SIZE + len(self._section)
 
     def close(self) -> None:
@@ -100,7 +100,8 @@ class BatchBuilder:
     def add(self, timestamp: int, key: bytes | None, value: bytes | None) -> bool:
         """Add one record without headers, unless the batch would exceed its limit.
 
-        The first is always taken. Returns whether it was. Raises OttlaError INVALID_TIMESTAMP.
+        The first record is always added. Returns whether the record was added. Raises OttlaError
+        INVALID_TIMESTAMP.
         """
         if timestamp < NO_TIMESTAMP or timestamp > _DISTANT_MS:
             check_timestamp(timestamp)
@@ -146,9 +147,9 @@ class BatchBuilder:
     ) -> int:
         """Add records without headers from index `start` of the lists on, while they fit.
 
-        The lists are equally long; `keys` None means that no record has one, `timestamps` None
-        that all have `timestamp`. Returns the number of the first that was not added. Raises
-        OttlaError INVALID_TIMESTAMP.
+        The lists are equally long. `keys` None means that no record has a key, `timestamps` None
+        that all records have `timestamp`. Returns the index of the first record that was not added.
+        Raises OttlaError INVALID_TIMESTAMP.
         """
         return self._fill(timestamps, timestamp, keys, values, start, self.limit_bytes)
 
@@ -182,7 +183,7 @@ class BatchBuilder:
     ) -> None:
         """Add a record without headers for each of `values`; `keys` None means none has a key.
 
-        The lists are parallel. Raises ValueError where they are not equally long, OttlaError
+        The lists are parallel. Raises ValueError if they are not equally long, OttlaError
         INVALID_TIMESTAMP; then nothing was added.
         """
         count = len(values)

@@ -1,7 +1,7 @@
 """Checks the claims in the header of a client's batch, and refuses those a leader must not accept.
 
-The codes are those of Apache Kafka 4.3, found by giving the same bytes to its own validator,
-except that codecs 5 to 7 are named as what they are (there an unknown server error).
+The error codes are those of Apache Kafka 4.3, found by giving the same bytes to its own validator.
+Only codecs 5 to 7 get UNSUPPORTED_COMPRESSION_TYPE, where Kafka answers an unknown server error.
 """
 
 from struct import Struct
@@ -69,7 +69,7 @@ def whole_batch(buffer: memoryview) -> BatchHeader:
 
 
 def _no_single_batch(buffer: memoryview) -> OttlaError:
-    """The error for a `buffer` that is not one batch, with Kafka 4.3's code."""
+    """Return the error for a `buffer` that is not one batch, with Kafka 4.3's code."""
     length = len(buffer)
     if length <= MAGIC_POSITION:
         return OttlaError(ErrorCode.INVALID_RECORD, f"{length} bytes hold no record batch")

@@ -47,7 +47,10 @@ class Record:
 
     @property
     def headers(self) -> list[Header]:
-        """The headers; most records have none, and a list for each would cost a third more."""
+        """The headers, in order.
+
+        Stored as None if there are none: a list for each record would cost a third more.
+        """
         headers = self._headers
         return [] if headers is None else headers
 
@@ -78,7 +81,7 @@ class Record:
 def read_varlong(section: bytes, position: i64) -> tuple[i64, i64]:
     """Return (signed value, position after it) of a zigzag number of at most 64 bits.
 
-    Raises IndexError where the section ends first, CorruptBatch where the number is longer.
+    Raises IndexError if the section ends first, CorruptBatch if the number is longer.
     """
     value: i64 = 0
     shift: i64 = 0
@@ -131,8 +134,8 @@ def decode_records(
 ) -> list[Record]:
     """Return the records of an uncompressed records section.
 
-    `append_time`, where given, is the timestamp of all of them (LogAppendTime). Raises
-    CorruptBatch unless the section holds exactly `record_count` well-formed records.
+    `append_time`, if given, is the timestamp of all of them (LogAppendTime). Raises CorruptBatch
+    unless the section holds exactly `record_count` well-formed records.
     """
     if record_count < 0 or record_count > len(section) // 7:
         raise CorruptBatch(f"{record_count} records cannot stand in {len(section)} bytes")

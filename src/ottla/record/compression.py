@@ -1,8 +1,8 @@
 """The five codecs of a record batch, with a limit on the output.
 
-Codec numbers are those of the batch's attributes (Kafka documentation, "Record Batch"). What
-they write to is never larger than the cap, so that a bomb is refused before it expands. Levels
-are Kafka's (KIP-390); None means the codec's default there.
+Codec numbers are those of the batch's attributes (Kafka documentation, "Record Batch"). The output
+buffer is never larger than the limit, so that a decompression bomb is refused before it expands.
+Levels are Kafka's (KIP-390); None means Kafka's default for the codec.
 """
 
 import zlib
@@ -97,7 +97,7 @@ def check_magic(codec: int, payload: memoryview) -> None:
 def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES) -> Buffer:
     """Decompress `payload` (codec 0 returns the same object).
 
-    Raises CorruptBatch where the bytes are not the codec's or expand to more than `max_bytes`.
+    Raises CorruptBatch if the bytes are not the codec's, or expand to more than `max_bytes`.
     """
     match codec:
         case Compression.NONE:
@@ -160,9 +160,9 @@ def _too_large(name: str, max_bytes: int) -> CorruptBatch:
 
 
 def _decompress_gzip(payload: Buffer, max_bytes: int) -> bytes:
-    """Decompress the single member that clients write; leave several members to the other library.
+    """Decompress the single member that clients write; leave several members to cramjam.
 
-    Python's zlib is the faster one, but copies what follows a member: time that grows with the
+    Python's zlib is faster, but copies the bytes that follow each member. Its time grows with the
     square of the number of members, which a peer chooses.
     """
     member = zlib.decompressobj(_GZIP_WINDOW)
@@ -213,7 +213,10 @@ def _decompress_snappy(payload: Buffer, max_bytes: int) -> Buffer:
 
 
 def _expand_snappy_block(block: memoryview, max_bytes: int, size_before: int) -> bytearray:
-    """Decompress one raw block, which begins with its expanded size, after `size_before`."""
+    """Decompress one raw block, which begins with its expanded size.
+
+    `size_before` is the size of the output so far, which counts towards `max_bytes`.
+    """
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > max_bytes - size_before:

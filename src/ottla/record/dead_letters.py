@@ -1,11 +1,10 @@
 """Dead letters: records that could not be delivered or decoded. One schema for all.
 
-A letter in a topic has the key, the value and the headers of its record, where they come along,
-and headers that say where the record stood and why it is dead. Those that KIP-1191 names are
-written by share groups and loads alike; loads add the stage at which the record was refused.
-
-A letter that was redriven (its record sent again) is followed in its topic by a mark: a record
-without key and value whose headers name the letter's partition and offset. Pure.
+A letter in a topic has its record's key, value and headers, if these are copied, and headers with
+the record's origin and the reason. Share groups and loads both write the headers of KIP-1191; loads
+add the stage at which the record was refused. A letter that was redriven (its record sent again) is
+followed in its topic by a mark: a record without key and value whose headers name the letter's
+partition and offset. Pure.
 """
 
 from collections.abc import Iterable
@@ -37,8 +36,8 @@ _OURS = ("__dlq.errors.", "__dlq.redriven.")
 class DeadLetter:
     """The origin of a dead record, and the reason.
 
-    `group` is the share group, or the table that refused the record. `timestamp_ms` and
-    `schema_id` are of the record, where the letter says them.
+    `group` is the share group, or the table that refused the record. `timestamp_ms` and `schema_id`
+    are the record's, None if the letter does not have them.
     """
 
     topic: str
@@ -53,7 +52,7 @@ class DeadLetter:
 
 
 def letter_headers(letter: DeadLetter) -> list[Header]:
-    """The headers of a letter, which follow those of its record."""
+    """Return the headers of a letter, which follow its record's own headers."""
     found: list[Header] = [
         (TOPIC, letter.topic.encode()),
         (PARTITION, b"%d" % letter.partition),
@@ -72,7 +71,7 @@ def letter_headers(letter: DeadLetter) -> list[Header]:
 
 
 def parse_letter(headers: Iterable[Header]) -> DeadLetter | None:
-    """Parse the letter in these headers; None if they are not a letter's."""
+    """Parse the letter in these headers; None if they do not belong to a letter."""
     said = dict(headers)  # The last of a name: a record's own headers come first.
     try:
         return DeadLetter(
@@ -91,17 +90,17 @@ def parse_letter(headers: Iterable[Header]) -> DeadLetter | None:
 
 
 def own_headers(headers: Iterable[Header]) -> list[Header]:
-    """The headers of a letter's record, without those added by the letter and a redrive."""
+    """Return the headers of a letter's record, without those added by the letter and a redrive."""
     return [(name, value) for name, value in headers if not name.startswith(_OURS)]
 
 
 def mark_headers(partition: int, offset: int) -> list[Header]:
-    """The headers of a mark: this letter was redriven."""
+    """Return the headers of a mark, which says that this letter was redriven."""
     return [(REDRIVEN_PARTITION, b"%d" % partition), (REDRIVEN_OFFSET, b"%d" % offset)]
 
 
 def parse_mark(headers: Iterable[Header]) -> tuple[int, int] | None:
-    """The partition and offset of the letter that a mark names; None if this is no mark."""
+    """Return the partition and offset of the letter that a mark names; None if this is no mark."""
     said = dict(headers)
     try:
         return int(said[REDRIVEN_PARTITION] or b""), int(said[REDRIVEN_OFFSET] or b"")

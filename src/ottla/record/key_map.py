@@ -1,9 +1,9 @@
 """Compaction of the records in one batch; compiled by mypyc like the codec.
 
-A `KeyMap` says where each key of a log's dirty part stands last: 24 bytes a key, 16 of hash and 8
-of offset. Keys are known by their MD5 alone, as in Kafka: two keys of the same hash would be taken
-for one. Only a producer that constructs such keys on purpose meets that. The map is made of small
-tables that grow one by one, so that growing never holds two copies of everything.
+A `KeyMap` maps each key of a log's dirty part to its last offset: 24 bytes a key, 16 of hash and 8
+of offset. Keys are identified by their MD5 alone, as in Kafka, so two keys with the same hash would
+be treated as one. Only a producer that constructs such keys on purpose can cause that. The map
+consists of small tables that grow one by one, so that growing never holds two copies of everything.
 """
 
 from typing import Final
@@ -33,7 +33,8 @@ class KeyMap:
     """The last offset of each key that was put, for at most `keys_max` keys."""
 
     # Invariant: a slot is three numbers, two of hash and the offset + 1, 0 if it is free. A key is
-    # in the first slot, from its own on, that was free at its insertion; no table is ever full.
+    # in the first slot that was free at its insertion, searched from the slot of its hash on; no
+    # table is ever full.
 
     __slots__ = ("_counts", "_tables", "key_count", "keys_max", "latest_offset")
 
@@ -55,7 +56,7 @@ class KeyMap:
 
     # Hot: once per record of the dirty part.
     def put(self, key: bytes, offset: i64) -> bool:
-        """Note that `key` occurs at `offset`, above all earlier ones; False if there is no room."""
+        """Record that `key` occurs at `offset`, above all earlier ones; False if it is full."""
         digest: bytes = md5(key).digest()
         low: i64 = read_i64_le(digest, 0)
         high: i64 = read_i64_le(digest, 8)
@@ -85,7 +86,7 @@ class KeyMap:
 
     # Hot: once per record that may be removed.
     def get(self, key: bytes) -> i64:
-        """The last offset of `key`, -1 if it was not put."""
+        """Return the last offset of `key`, -1 if it was not put."""
         digest: bytes = md5(key).digest()
         low: i64 = read_i64_le(digest, 0)
         high: i64 = read_i64_le(digest, 8)
@@ -124,8 +125,9 @@ class KeyMap:
 class Sifted:
     """The records of a batch that stay after compaction.
 
-    `runs` are positions in the section, where records that stay begin and end, in turn; their
-    greatest timestamp in ms, -1 for none; `tombstones`: whether deletions are among them.
+    `runs` has the positions in the section where runs of kept records begin and end, alternately.
+    `max_timestamp` is their greatest timestamp in ms, -1 for none. `tombstones` says whether some
+    of them are tombstones.
     """
 
     __slots__ = ("kept", "max_timestamp", "runs", "tombstones", "tombstones_dropped")
@@ -141,9 +143,9 @@ class Sifted:
 def index_keys(
     section: bytes, record_count: int, base_offset: int, offset_min: int, keys: KeyMap
 ) -> bool:
-    """Put the keys of an uncompressed section's records from `offset_min` on; False without room.
+    """Put the keys of an uncompressed section's records from `offset_min` on into the map.
 
-    Raises CorruptBatch.
+    Return False if there is no room for all. Raises CorruptBatch.
     """
     check_base_offset(base_offset)
     try:
@@ -190,9 +192,10 @@ def sift(
     *,
     tombstones_stay: bool,
 ) -> Sifted:
-    """Find the records of an uncompressed section that stay: those with no later one of their key.
+    """Find the records of an uncompressed section that stay: the latest one of each key.
 
-    Records behind the map's last offset stay; one without a key does not. Raises CorruptBatch.
+    Records after the map's last offset stay, too. Before it, records without a key are removed.
+    Raises CorruptBatch.
     """
     check_base_offset(base_offset)
     try:

@@ -1,7 +1,8 @@
 """Reads batches and records from bytes.
 
-Reads what a log or a fetch response holds: whole batches one after another, perhaps with an
-incomplete one at the end. Does not decide which records a reader may see (aborted transactions).
+The bytes of a log or a fetch response are whole batches one after another, perhaps with an
+incomplete one at the end. This does not decide which records a consumer may see (aborted
+transactions).
 """
 
 from collections.abc import Iterator
@@ -29,8 +30,8 @@ __all__ = ["CorruptBatch", "batches", "check_batch", "records", "section"]
 def batches(buffer: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
     """Yield (position, header) of each whole batch; stop at an incomplete last one.
 
-    The first one is at `position`. Raises CorruptBatch where the bytes cannot be a batch of magic
-    2. Checksums are not computed.
+    The first one is at `position`. Raises CorruptBatch if the bytes cannot be a batch of magic 2.
+    Checksums are not computed.
     """
     end = len(buffer)
     while end - position >= HEADER_SIZE:
@@ -94,7 +95,7 @@ def records(
 ) -> list[Record]:
     """Return the records of the batch at `position`.
 
-    Timestamps are those of the records, or under LogAppendTime the batch's. Control records are
+    Timestamps are the records' own, or under LogAppendTime the batch's. Control records are
     returned like others: see `record.control`. Raises CorruptBatch.
     """
     if check_crc:

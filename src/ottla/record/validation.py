@@ -1,10 +1,10 @@
 """The checks that a leader makes on a client's batch before the append, and its changes to it.
 
-Header, checksum and the numbers that must agree are always checked, and that uncompressed records
-are well formed. Compressed records are expanded only where a setting demands it: another codec
-(`compression.type`), keys (compacted topics), a bound on old timestamps, or timestamps in doubt.
-The batch stays the bytes it was.
-Does not check sequence numbers against earlier batches: the log knows those.
+The header, the checksum and the counts are always checked, and the form of uncompressed records.
+Compressed records are expanded only if a setting demands it: another codec (`compression.type`),
+keys (compacted topics), a limit for old timestamps, or doubtful timestamps. Unless a setting
+demands a change, the batch's bytes stay as they are. The log checks sequence numbers, because it
+knows the earlier batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -88,10 +88,9 @@ def validate(
 ) -> Validated:
     """Check the single batch that a produce request (version 3 or later) has for a partition.
 
-    What it is expanded to is added to `expansion`.
-
-    `buffer` must be writable where settings may demand a change in place. Raises OttlaError with
-    the code that Kafka answers; RejectedBatch where single records are at fault.
+    The bytes to which it is expanded are added to `expansion`. `buffer` must be writable if
+    settings may demand a change in place. Raises OttlaError with the code that Kafka answers;
+    RejectedBatch if single records are at fault.
     """
     header = whole_batch(buffer)
     attributes = header.attributes
@@ -129,7 +128,7 @@ def validate(
 def _check_outside(buffer: memoryview, codec: int, record_count: int) -> None:
     """Check the records as far as possible without expanding them.
 
-    A consumer that meets records it cannot read is stuck for good: they must not get in.
+    They must not be appended if a consumer cannot read them: it could never get past them.
     """
     payload = buffer[HEADER_SIZE:]
     try:
@@ -151,10 +150,10 @@ _TARGETS = {
 
 
 def _is_doubtful(header: BatchHeader, config: LogConfigLike, now_ms: int) -> bool:
-    """Whether the timestamps of single records must be checked.
+    """Return whether the timestamps of single records must be checked.
 
-    The header's newest timestamp answers for the bound on the future, unless it contradicts the
-    oldest; the past is looked at only where the topic bounds it.
+    For the limit on future timestamps the header's greatest one is enough, unless it is below the
+    base timestamp. Past timestamps are checked only if the topic limits them.
     """
     return (
         header.max_timestamp - now_ms > config.message_timestamp_after_max_ms
@@ -197,10 +196,10 @@ def _check_records(
 
 
 def _one_by_one(expanded: bytes, header: BatchHeader) -> Iterator[Record]:
-    """Yield the records without values and headers, never all at once.
+    """Yield the records one at a time, without values and headers.
 
-    A batch that expands to many times its size is made to be decoded: a few kilobytes would become
-    hundreds of megabytes of records.
+    A batch may be crafted to expand to many times its size: a few kilobytes would become hundreds
+    of megabytes of decoded records.
     """
     try:
         check_section(expanded, header.record_count)
@@ -235,7 +234,7 @@ class _Faults:
 
 
 def _rejected(code: ErrorCode, faults: _Faults) -> RejectedBatch:
-    """The error that shows the first few faulty records, and lists the first hundred."""
+    """Return the error that shows the first few faulty records, and lists the first hundred."""
     shown = "; ".join(f"record {index}: {reason}" for index, reason in faults.listed[:_SHOWN_MAX])
     return RejectedBatch(
         code, f"{faults.count} records were refused: {shown}", tuple(faults.listed)

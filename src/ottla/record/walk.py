@@ -1,8 +1,8 @@
 """Finds the positions of keys and values in records, without an object per record.
 
-For readers of columns: keys and values can then be gathered in bulk (numpy, Arrow) from the
-buffer itself. One row of eight 64-bit little-endian integers for each record; with numpy,
-`frombuffer(rows, "<i8").reshape(-1, WALK_COLUMNS)` gives the columns.
+For readers of columns, which gather keys and values in bulk (numpy, Arrow) from the buffer itself.
+Each record gives one row of eight 64-bit little-endian integers; with numpy, `frombuffer(rows,
+"<i8").reshape(-1, WALK_COLUMNS)` gives the columns.
 """
 
 from typing import Final
@@ -50,7 +50,7 @@ _NOT_PLAIN: Final = 0x3F
 
 
 class Walk:
-    """Rows of successive batches, as long as the caller adds some."""
+    """Collects the rows of successive batches."""
 
     def __init__(self) -> None:
         self._rows = BytesWriter()
@@ -71,9 +71,9 @@ class Walk:
     ) -> None:
         """Walk an uncompressed records section at `buffer[start:end]`.
 
-        Offsets and timestamps (ms) in the rows are absolute; `shift` is added to all positions,
-        for a buffer that will stand behind others. Raises CorruptBatch unless exactly
-        `record_count` well-formed records stand there; rows added before stay as they were.
+        Offsets and timestamps (ms) in the rows are absolute. `shift` is added to all positions, for
+        a buffer that will follow other buffers. Raises CorruptBatch unless the section has exactly
+        `record_count` well-formed records; then earlier rows stay unchanged.
         """
         if not 0 <= start <= end <= len(buffer):
             raise CorruptBatch(f"no records section stands at {start} to {end}")
@@ -90,17 +90,17 @@ class Walk:
             self._rows.truncate(size_before)
             raise
 
-    # Hot: its loop once per batch of what a reader of columns fetched.
+    # Hot: its loop runs once per fetched batch of a reader of columns.
     def add_plain(
         self, buffer: bytes, place: i64, offset: i64, end: i64, records_max: i64, shift: int = 0
     ) -> i64:
         """Walk the plain batches that follow one another from `place` on; return where they end.
 
-        Plain is what raises no question: whole, sound by its checksum, uncompressed data with the
-        producer's timestamps, outside of transactions, with a record for each of its offsets. The
-        first one begins at `offset`, each next one where the one before ended, and all are below
-        `end`. It ends with the first batch that is not plain, or once there are `records_max`
-        rows. Nothing is refused here: `add` knows why. `shift` as there.
+        A plain batch is whole, has the right checksum, and is uncompressed data with the producer's
+        timestamps, outside of transactions, with a record for each of its offsets. The first one
+        begins at `offset`, each later one where the previous one ended, and all are below `end`.
+        The walk ends before the first batch that is not plain, or once there are `records_max`
+        rows. Other batches are not refused here but left to `add`. `shift` is as in `add`.
         """
         view = memoryview(buffer)
         size_all: i64 = len(buffer)
@@ -157,10 +157,10 @@ def walk(
 def first_since(
     section: bytes, record_count: i64, base_timestamp: i64, timestamp: i64, delta_min: i64
 ) -> tuple[i64, i64]:
-    """The timestamp and offset delta of the first record not older than `timestamp`.
+    """Return the timestamp and offset delta of the first record not older than `timestamp`.
 
-    Its delta is at least `delta_min`; (-1, -1) where there is none. The records up to it are
-    measured, not checked. Raises CorruptBatch where they cannot stand in `section`.
+    Its offset delta is at least `delta_min`; (-1, -1) if there is none. Only the lengths of earlier
+    records are checked. Raises CorruptBatch if these do not fit `section`.
     """
     if record_count < 0 or record_count > len(section) // 7:
         raise CorruptBatch(f"{record_count} records cannot stand in {len(section)} bytes")
@@ -199,15 +199,15 @@ def _first_since(
 
 
 def check_section(section: bytes, record_count: i64) -> None:
-    """Raise CorruptBatch unless `section` holds exactly `record_count` records, well formed.
+    """Raise CorruptBatch unless `section` holds exactly `record_count` well-formed records.
 
-    Their offsets must be 0, 1, 2 and so on, as a producer numbers them. Timestamps are not judged.
+    Their offsets must be 0, 1, 2 and so on, as a producer numbers them. Timestamps are not checked.
     """
     check_part(section, 0, len(section), record_count)
 
 
 def check_part(buffer: bytes, position: i64, end: i64, record_count: i64) -> None:
-    """`check_section` of `buffer[position:end]`, without a copy."""
+    """Do `check_section` for `buffer[position:end]`, without a copy."""
     if not 0 <= position <= end <= len(buffer):
         raise CorruptBatch(f"no records section stands at {position} to {end}")
     if record_count < 0 or record_count > (end - position) // 7:
