@@ -1,4 +1,4 @@
-"""The use of quotas by clients: all connections of the entity that shares a quota add up."""
+"""The use of quotas by clients: all connections of an entity share its quota."""
 
 from dataclasses import dataclass
 
@@ -38,12 +38,12 @@ class ClientQuotas:
         return 0 if rate is None else rate.record(amount, now_ms)
 
     def rate(self, key: QuotaKey, user: str, client_id: str, now_ms: int) -> WindowedRate | None:
-        """The rate at which a client uses `key`, with its limit; None if there is no limit."""
+        """Return the rate at which a client uses `key`, with its limit; None for no limit."""
         held = self.table.held(key, user, client_id)
         return None if held is None else self._rate(key, held, now_ms)
 
     def connect(self, address: str, now_ms: int) -> int:
-        """The throttle time of a new connection in ms; the connection is counted if that is 0."""
+        """Return a new connection's throttle time in ms; it is counted only if that is 0."""
         held = self.table.held_address(address)
         if held is None:
             return 0

@@ -53,7 +53,7 @@ class ConnectionRules:
     user_overrides: Mapping[str, int] = field(default_factory=dict)
     # max.failed.authentication.rate: of one address, before its new connections wait.
     failed_logins_rate: int = UNLIMITED
-    # What the process has descriptors for: the others are for files, and for brokers.
+    # The most connections for which the process has descriptors, after those for files and brokers.
     descriptors_max: int = UNLIMITED
 
 
@@ -78,7 +78,7 @@ class ConnectionQuotas:
         return self._count
 
     def take(self, rules: ConnectionRules) -> None:
-        """Apply other rules from now on."""
+        """Apply new limits from now on."""
         self.rules = rules
         self.failing.rate = rules.failed_logins_rate
 
@@ -117,7 +117,7 @@ class ConnectionQuotas:
                 del self._per_address[counted]
 
     def enter(self, listener: str, user: str) -> str | None:
-        """Count a connection whose user is known now. Returns why it is to be closed.
+        """Count a connection whose user is now known. Return the reason if it must be closed.
 
         Call `leave` once for each call, also after a refusal.
         """
@@ -169,18 +169,18 @@ class ConnectionQuotas:
 
 
 def _counted(address: str) -> set[str]:
-    """The unit that an address counts in: itself, or its /64, and its own limit."""
+    """Return the keys under which an address is counted: itself, and its /64 for IPv6."""
     return {address, counted_address(address)}
 
 
 def parse_overrides(text: str) -> dict[str, int]:
-    """`max.connections.per.ip.overrides`: address:count,address:count. Raises ValueError."""
+    """Parse `max.connections.per.ip.overrides`, address:count,address:count. Raises ValueError."""
     found = _counts(text, ",", "address")
     return {address.strip("[]"): count for address, count in found.items()}
 
 
 def parse_user_overrides(text: str) -> dict[str, int]:
-    """`max.connections.per.user.overrides`: user:count;user:count. Raises ValueError."""
+    """Parse `max.connections.per.user.overrides`, user:count;user:count. Raises ValueError."""
     return _counts(text, ";", "user")
 
 

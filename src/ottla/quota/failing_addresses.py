@@ -1,10 +1,10 @@
 """Delays new connections of addresses whose clients fail to log in.
 
-A login that fails, or is given up, costs a broker more than the client that repeats it. So the
-delay of one answer (`security.sasl.failures`) is not enough: clients that do not wait for it are
-slowed where they connect, one address that fails too often, and where many do, all that failed.
-Connections that are open, and addresses that did not fail, are not concerned. The addresses of an
-IPv6 /64 are one.
+A login that fails, or is given up, costs a broker more than the client that repeats it. Clients
+that do not wait for the delayed response (`security.sasl.failures`) are therefore slowed when they
+connect: an address that fails too often, and, if many addresses do, all that failed. Open
+connections, and addresses that did not fail, are not affected. The addresses of an IPv6 /64 are
+treated as one.
 """
 
 from ottla.base.fairness import counted_address
@@ -24,7 +24,7 @@ _ADDRESSES_MAX = 10_000
 
 
 class _Pace:
-    """The failures not yet forgiven, and when the next connection may be served."""
+    """The failures still counted, and when the next connection may be served."""
 
     __slots__ = ("free_ms", "last_ms", "level")
 
@@ -72,7 +72,7 @@ class FailingAddresses:
         self._addresses[address] = found
 
     def wait_ms(self, address: str, now_ms: int) -> int | None:
-        """When to serve a new connection of `address`; None: it is to be closed."""
+        """Return when to serve a new connection, in ms from now; None if it must be closed."""
         found = self._addresses.get(counted_address(address))
         if found is None:
             return 0
@@ -92,7 +92,7 @@ class FailingAddresses:
         return turn_ms - now_ms
 
     def close_after_ms(self, now_ms: int) -> int:
-        """When to close a connection that is not to be served."""
+        """Return when to close a refused connection, in ms from now."""
         if now_ms - self._kept_since_ms >= _WAIT_MS_MAX:
             self._kept, self._kept_since_ms = 0, now_ms
         self._kept += 1

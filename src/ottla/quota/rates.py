@@ -12,8 +12,8 @@ from math import ceil
 class TokenBucket:
     """A bucket that gets `limit` tokens per second and holds those of `burst_s` seconds.
 
-    It is full at first. While it is not overdrawn, a request may take any number of tokens and so
-    overdraw it: a topic with many partitions is created at once, and later requests wait.
+    It is full at first. While it is not overdrawn, a request may take any number of tokens, and so
+    overdraw it. So a topic with many partitions is created at once, and later requests wait.
     """
 
     __slots__ = ("_burst", "_filled_ms", "_tokens", "limit")
@@ -60,7 +60,7 @@ class WindowedRate:
     __slots__ = ("_grace_ms", "_start_ms", "_used", "_window_ms", "_window_num", "limit")
 
     def __init__(self, limit: float, *, window_num: int, window_ms: int, grace_ms: int) -> None:
-        """`grace_ms`: the use allowed in this time may be used in advance."""
+        """Start without use; as much as is allowed in `grace_ms` may be used in advance."""
         assert limit >= 0
         assert window_num > 0
         assert window_ms > 0
@@ -86,7 +86,7 @@ class WindowedRate:
         return self._wait_ms(0.0, now_ms)
 
     def available(self, now_ms: int) -> float:
-        """The amount that may be used now; if negative, the excess."""
+        """Return the amount that may be used now; negative if the limit is exceeded."""
         self._roll(now_ms)
         return self._worth(now_ms) - sum(self._used)
 

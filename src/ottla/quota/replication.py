@@ -17,8 +17,8 @@ _PORTION_MS = 100
 class ReplicationQuota:
     """How many bytes throttled replicas may replicate now.
 
-    The bytes since the first one never exceed the rate times the elapsed time, except by the part
-    of the last batch above the portion.
+    Since the first byte, at most the rate times the elapsed time is replicated, except for the part
+    of the last batch that exceeds the portion.
     """
 
     def __init__(self, *, window_num: int, window_ms: int) -> None:

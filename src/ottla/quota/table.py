@@ -1,4 +1,4 @@
-"""The quotas that are set, by the keys of their entities."""
+"""The table of all configured quotas, and the keys that an entity can have."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -40,7 +40,7 @@ def keys_of(entity: QuotaEntity) -> tuple[QuotaKey, ...]:
 
 
 def known_key(entity: QuotaEntity, name: str) -> QuotaKey:
-    """The key by name. Raises OttlaError(INVALID_REQUEST) if the entity cannot have it."""
+    """Return the key with that name. Raises OttlaError(INVALID_REQUEST) if the entity has none."""
     keys = keys_of(entity)
     for key in keys:
         if key.value == name:
@@ -79,7 +79,7 @@ def check_limit(key: QuotaKey, value: float) -> None:
 
 
 def limit_text(key: QuotaKey, value: float) -> str:
-    """A limit as text in the store, in Kafka's form."""
+    """Return a limit as text for the store, in Kafka's form."""
     return str(round(value)) if key in _WHOLE else repr(value)
 
 
@@ -104,8 +104,8 @@ class QuotaTable:
         self.quotas = {entity: limits for entity, limits in quotas.items() if limits}
         self.limits_clients = any(entity.ip is None for entity in self.quotas)
         self.limits_addresses = any(entity.ip is not None for entity in self.quotas)
-        # By address, written as sockets write it. If quotas write one address in several ways, the
-        # last quota counts.
+        # By address, in the spelling of sockets. If quotas spell one address differently, the last
+        # one applies.
         self._of_address = {
             plain_address(entity.ip): limits[QuotaKey.CONNECTION]
             for entity, limits in self.quotas.items()

@@ -1,10 +1,10 @@
 """A broker's audit log: lines of canonical JSON, each with the SHA-256 of the line before it.
 
-A line is a JSON object in ASCII, its keys sorted, without spaces, and ends with a newline. `line`
-is its number in the broker's chain, from 1 on; `previous` the SHA-256 of the line before it, as
-lower-case hex, without the newline; that of line 1 is 64 zeros. Files are named
-`ottla-audit-<broker>-<first line>.log`; in the same folder a head file has number and hash of the
-last line that is on the disk.
+A line is a JSON object in ASCII with sorted keys and without spaces, and ends with a newline.
+`line` is its number in the broker's chain, from 1 on. `previous` is the SHA-256 of the previous
+line without its newline, in lower-case hex; in line 1 it is 64 zeros. Files are named
+`ottla-audit-<broker>-<first line>.log`. A head file in the same folder has the number and the hash
+of the last line that is on the disk.
 """
 
 import hashlib

@@ -20,7 +20,8 @@ from ottla.base.fairness import counted_address
 from ottla.security.audit.chain import Event
 from ottla.security.principal import ANONYMOUS
 
-# The fields in which events of one kind are equal, and those used if kinds are counted together.
+# Events of one kind are equal in all these fields; `_GROUP` has the fields used if kinds are
+# counted together.
 _KIND = (
     "event",
     "outcome",
@@ -146,7 +147,7 @@ class Repeats:
     """Decides which events become lines. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self) -> None:
-        # By principal and address; address None stands for the rest of its addresses together.
+        # By principal and address. Address None is for the principal's other addresses together.
         self._clients: dict[_Key, _Client] = {}
         self._principals: dict[str, _Principal] = {}
         # The number of kinds of all clients.

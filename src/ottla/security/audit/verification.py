@@ -91,8 +91,8 @@ class ChainCheck:
     ) -> None:
         """Create the check.
 
-        `is_whole`: all files of the broker are read, so missing ones are problems. `noted` is the
-        head file's content; `anchor` the hash of a line, from outside the folder.
+        `is_whole` says that all files of the broker are read, so that missing ones are problems.
+        `noted` is the head file's content. `anchor` is the hash of a line, from outside the folder.
         """
         self._broker = broker
         self._is_whole = is_whole

@@ -14,7 +14,7 @@ class TokenPolicy:
 
     # The token must name one of these; if empty, a token with an audience is refused, as in Kafka.
     audiences: frozenset[str] = frozenset()
-    # None: any issuer whose key is at the JWKS address.
+    # None accepts any issuer whose key is at the JWKS address.
     issuer: str | None = None
     subject_claim: str = "sub"
     scope_claim: str = "scope"
@@ -122,7 +122,7 @@ def _scopes(claims: Mapping[str, object], policy: TokenPolicy) -> frozenset[str]
 
 
 def _time(claims: Mapping[str, object], name: str) -> float | None:
-    """A time in seconds since 1970; None where the claim is missing."""
+    """Return a claim's time in seconds since 1970; None if the claim is missing."""
     value = claims.get(name)
     if value is None:
         return None

@@ -1,7 +1,7 @@
 """The keys of an issuer, and the verification of tokens by them.
 
-The one module that imports `joserfc`, of the extra `security`. A token's own header never names a
-key (`jwk`, `jku`, `x5u`): it only chooses among these.
+This is the only module that imports `joserfc`, from the extra `security`. The key fields in a
+token's own header (`jwk`, `jku`, `x5u`) are ignored: a token only selects one of the issuer's keys.
 """
 
 import json
@@ -128,7 +128,7 @@ def _import_key(document: Mapping[str, Any]) -> tuple[Key, frozenset[Algorithm]]
 
 
 def _bits(number: str) -> int:
-    """How many bits a number has, which may be written with zeros before it; 0 for none."""
+    """Return the number of bits of an encoded number, without leading zeros; 0 for none."""
     try:
         return int.from_bytes(urlsafe_b64decode(number + "=" * (-len(number) % 4))).bit_length()
     except ValueError:
@@ -155,7 +155,7 @@ def _verifier(key: Key, algorithms: frozenset[Algorithm]) -> Callable[[str], byt
 
 
 class _Registry(JWSRegistry):
-    """Takes longer headers, and `EdDSA`, the older name of Ed25519."""
+    """Accepts longer headers, and `EdDSA`, the older name of Ed25519."""
 
     max_header_length = 4096
     max_signature_length = 4096

@@ -106,7 +106,8 @@ class OtherName(AuthenticationFailed):
 class Token(NamedTuple):
     """A token, and when it expires in seconds since 1970.
 
-    None: its claim `exp` says so; a token that is not a JWT is requested anew at each login.
+    With `expires_s` None its claim `exp` decides; a token that is not a JWT is requested anew at
+    each login.
     """
 
     text: str

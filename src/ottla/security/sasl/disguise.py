@@ -88,9 +88,9 @@ class Disguise:
         return credential_of(mechanism, own, salt, kind.iterations)
 
     def _kind(self, own: bytes) -> SaltKind:
-        """Draw a number for each kind.
+        """Draw a number for each kind, and return the kind with the lowest.
 
-        The least one wins, and kinds with more users draw lower ones.
+        Kinds with more users draw lower numbers.
         """
         drawn = []
         for kind, count in self._kinds:

@@ -8,7 +8,7 @@ import binascii
 import re
 from typing import NamedTuple
 
-# A user name and what follows it are bounded: this is read before the client is known.
+# The size of a message is limited, because it is read before the client is known.
 MESSAGE_BYTES_MAX = 4096
 # Without channel binding: no client of Kafka's binds a channel.
 _GS2 = re.compile(r"([ny]|p=[A-Za-z0-9.\-]+),(?:a=([^,]*))?,", re.ASCII)
@@ -163,7 +163,7 @@ def _fields(text: str) -> list[tuple[str, str]]:
 
 
 def _name(escaped: str) -> str:
-    """A user name; `=2C` and `=3D` stand for a comma and a sign of equality."""
+    """Unescape a user name: `=2C` is a comma, `=3D` an equals sign."""
 
     def plain(found: re.Match[str]) -> str:
         if found[1] is None:
