@@ -1,4 +1,4 @@
-"""The chance seam: the source of random generators and identities.
+"""The source of random generators and identities, which a simulation can replace.
 
 In a normal process the source is the system; in a simulation it is the seed.
 """
@@ -12,13 +12,13 @@ _source: ContextVar[Random | None] = ContextVar("chance", default=None)
 
 
 def new_random() -> Random:
-    """A new generator: unseeded, unless a simulation has set a source."""
+    """Return a new generator: unseeded, unless a simulation has set a source."""
     source = _source.get()
     return Random() if source is None else Random(source.getrandbits(64))
 
 
 def random_bytes(count: int) -> bytes:
-    """Unguessable bytes, outside of simulations."""
+    """Return bytes that cannot be guessed, except in a simulation."""
     source = _source.get()
     return os.urandom(count) if source is None else source.randbytes(count)
 

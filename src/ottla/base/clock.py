@@ -1,4 +1,4 @@
-"""The clock seam: a part that needs the time receives a `Clock`."""
+"""The clocks, which a simulation can replace: a part that needs the time receives a `Clock`."""
 
 import time
 from contextvars import ContextVar
@@ -33,7 +33,7 @@ _current: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
 
 def current_clock() -> Clock:
-    """The clock of this context: the machine's, unless a simulation has set another."""
+    """Return the clock of this context: the machine's, unless a simulation has set another."""
     return _current.get() or _SYSTEM
 
 

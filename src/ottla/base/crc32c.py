@@ -8,9 +8,10 @@ from typing import Any
 
 
 def _in_c() -> Callable[..., int]:
-    """The C function, imported without the package around it.
+    """Return the C function, imported without the package around it.
 
-    The package looks up its own version and imports a command line: a tenth of a broker's start.
+    The package would look up its own version and import a command line, which is a tenth of the
+    time in which a broker starts.
     """
     package = find_spec("crc32c")
     folders = None if package is None else package.submodule_search_locations

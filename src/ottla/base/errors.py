@@ -1,8 +1,8 @@
 """Kafka's error codes, and the one exception that carries them.
 
-A fault of a peer, a disk or a user is an `ErrorCode` (a value) or an `OttlaError`
-(an exception, converted to a code at exactly one place: the dispatcher of the broker,
-the response check of the client). A fault of ours is an `assert` or a crash.
+A fault of a peer, a disk or a user is an `ErrorCode` (a value) or an `OttlaError` (an exception,
+converted to a code in exactly one place: the dispatcher of the broker, the response check of the
+client). A fault in Ottla's own code is an `assert` or a crash.
 """
 
 from enum import IntEnum
@@ -230,9 +230,9 @@ class OttlaError(Exception):
 
 
 class WrongWords(OttlaError):
-    """The caller's input is invalid, whatever a cluster or a disk holds; commands exit with 2.
+    """The caller's input is invalid in itself; commands exit with 2.
 
-    Not for words that some other topic or table would be right for.
+    Not for input that is only wrong for the present state of a cluster, a table or a disk.
     """
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> None:
@@ -244,5 +244,5 @@ _SHOWN_MAX = 200
 
 
 def shortened(text: str) -> str:
-    """`text` for a message: no error may be longer than a response can carry."""
+    """Shorten `text` for a message, so that no error is longer than a response can carry."""
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"

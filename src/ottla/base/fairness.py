@@ -1,4 +1,4 @@
-"""The share that one owner may take of what all clients use, and the address that counts as one.
+"""The share that one owner may take of a common limit, and which addresses are one owner.
 
 An owner is a user, or an address without a login. Pure.
 """
@@ -7,12 +7,12 @@ from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address, IPv6Network
 from typing import Final
 
-# So many owners may fill the whole, and no fewer.
+# The least number of owners that can use up the whole limit.
 _OWNERS_MIN: Final = 4
 
 
 def fair_share(whole: int) -> int:
-    """The part of one owner: a quarter, and at least one."""
+    """Return the share of one owner: a quarter of `whole`, and at least one."""
     return max(1, whole // _OWNERS_MIN)
 
 
@@ -22,9 +22,9 @@ MAPPED: Final = "::ffff:"
 
 @lru_cache(maxsize=4096)
 def counted_address(host: str) -> str:
-    """The unit in which an address counts: an IPv4 address itself, an IPv6 address's /64.
+    """Return the unit by which an address is counted: an IPv4 address, or an IPv6 address's /64.
 
-    The machines of a network share the /64 of link-local addresses: these count by themselves.
+    The machines of a network share the /64 of link-local addresses, so these are counted singly.
     """
     if ":" not in host:
         return host

@@ -1,7 +1,8 @@
-"""Locks on open files, which the system gives up when the process that holds them ends.
+"""Locks on open files, which the system releases when the process that holds them ends.
 
-flock if the system has it, else Windows' locks on bytes. Without either nothing is locked: a
-broker in memory needs no lock, and two brokers could use one folder (`EXISTS`).
+They are flock's if the system has it, else Windows' locks on bytes. Without either nothing is
+locked. A broker in memory needs no lock, but two other brokers could then use one folder
+(`EXISTS`).
 """
 
 import contextlib

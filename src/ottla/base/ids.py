@@ -27,12 +27,12 @@ class TopicPartition(NamedTuple):
 
 # Hot: several times for each partition of an image.
 def broker_ids(ids: Iterable[int]) -> tuple[BrokerId, ...]:
-    """The numbers as broker ids."""
+    """Return the numbers as broker ids."""
     return cast("tuple[BrokerId, ...]", tuple(ids))
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The numbers of each topic's partitions, in the given order."""
+    """Return the numbers of each topic's partitions, in the given order."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -38,7 +38,10 @@ _KINDS_MAX = 1_000
 
 
 class Seldom:
-    """Counts the events that are not reported. Times are milliseconds of any clock."""
+    """Limits how often an event is reported, and counts the omitted ones.
+
+    Times are milliseconds of any clock.
+    """
 
     def __init__(self, interval_ms: int) -> None:
         self._interval_ms = interval_ms
@@ -47,7 +50,7 @@ class Seldom:
         self._kinds: dict[Hashable, tuple[int, int]] = {}
 
     def admit(self, kind: Hashable, now_ms: int, weight: int = 1) -> int | None:
-        """None if this event must not be reported, else the number of its kind omitted since.
+        """Return None to omit this event, else how many of its kind were omitted before it.
 
         An omitted event counts as `weight` events.
         """

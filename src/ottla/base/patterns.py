@@ -11,10 +11,10 @@ PATTERN_CHARACTERS_MAX: Final = 2_000
 
 
 def compiled(pattern: str, name: str) -> Any:
-    """The pattern as RE2 reads it; `name` is the field that has it. Its groups capture nothing.
+    """Compile a pattern with RE2; its groups capture nothing. `name` is the pattern's field.
 
-    Captures would make a match quadratic: RE2 searches again for where each begins and ends.
-    Raises OttlaError(INVALID_REGULAR_EXPRESSION).
+    With captures a match would be quadratic, because RE2 searches again for the bounds of each
+    group. Raises OttlaError(INVALID_REGULAR_EXPRESSION).
     """
     # Imported on first use, which is rare.
     import re2  # noqa: PLC0415

@@ -1,6 +1,7 @@
 """Files and folders readable by their owner only, and checks for wider permissions.
 
-Windows has no such modes: there nothing is narrowed or found open, and a folder's own rights hold.
+Windows has no file modes: there nothing is restricted or reported, and a folder's own permissions
+apply.
 """
 
 import errno
@@ -29,7 +30,7 @@ def make_private_folder(path: str | os.PathLike[str]) -> None:
 def write_private(path: Path, data: bytes, mode: int = FILE_MODE, *, durably: bool = False) -> None:
     """Write a file atomically, with no moment of partial content or wider permissions.
 
-    `durably`: it survives a power cut. Raises OSError.
+    With `durably` the file survives a power cut. Raises OSError.
     """
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
@@ -47,7 +48,7 @@ def write_private(path: Path, data: bytes, mode: int = FILE_MODE, *, durably: bo
 def narrow(path: str) -> int | None:
     """Restrict a file to its owner; return its former mode, None if it was private.
 
-    A missing file is private. Raises PermissionError where the file is another user's.
+    A missing file is private. Raises PermissionError if the file belongs to another user.
     """
     mode = _mode(path)
     if mode is None or not mode & _GROUP_AND_OTHERS:
@@ -57,7 +58,7 @@ def narrow(path: str) -> int | None:
 
 
 def exposed_file(path: str) -> int | None:
-    """The mode of a file with secrets that other users may read; None if they may not."""
+    """Return the mode of a file with secrets if other users may read it, else None."""
     if not HAS_MODES:
         return None
     try:
@@ -69,27 +70,28 @@ def exposed_file(path: str) -> int | None:
 
 
 def is_exposed(mode: int, owner: int, user: int) -> bool:
-    """Whether a file that `user` reads is open to others.
+    """Return whether a file that `user` reads is open to others.
 
-    A group may read a file of root's: so systems give a key to a service that is not root.
+    A group may read a file that belongs to root: systems give a key to an unprivileged service that
+    way.
     """
     meant = _GROUP_READS if owner == _ROOT != user else 0
     return bool(mode & _GROUP_AND_OTHERS & ~meant)
 
 
 def exposed_folder(path: str) -> int | None:
-    """The mode of a folder that every user may enter, list or change; None if they may not.
+    """Return a folder's mode if every user may enter, list or change it, else None.
 
-    What a folder allows to its group is its administrator's decision.
+    What its group may do is its administrator's decision.
     """
     mode = _mode(path)
     return None if mode is None or not mode & _OTHERS else mode
 
 
 def whose(path: str) -> str:
-    """A clause that names the present user and the owner of a path or its nearest parent.
+    """Return a clause that names the present user and the owner of a path or its nearest parent.
 
-    A clause for the message of a denied access; empty where the system has no such numbers.
+    It ends the message of a denied access; it is empty if the system has no user ids.
     """
     if not HAS_MODES:
         return ""
@@ -111,15 +113,16 @@ def _mode(path: str) -> int | None:
         return None
 
 
-# A FIFO without a writer opens at once, and no terminal becomes the broker's own.
+# With these flags a FIFO without a writer opens at once, and no terminal becomes the controlling
+# terminal of the broker.
 _AT_ONCE: Final[int] = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 
 
 def read_small(path: str, size_max: int) -> bytes:
-    """The content of a regular file of at most `size_max` bytes.
+    """Return the content of a regular file of at most `size_max` bytes.
 
-    Anything else is refused unread: a FIFO or a device may have no end. Raises OSError, whose
-    `strerror` has the reason.
+    Other kinds of files are refused unread, because a FIFO or a device may have no end. Raises
+    OSError, whose `strerror` has the reason.
     """
     descriptor = os.open(path, os.O_RDONLY | _AT_ONCE | system.OPEN_FLAGS)
     try:

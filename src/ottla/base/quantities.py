@@ -8,7 +8,7 @@ _SPAN_UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("s
 
 
 def size_words(size: float) -> str:
-    """A size in bytes: `1.5 MiB`."""
+    """Format a size in bytes: `1.5 MiB`."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024:
             return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
@@ -17,7 +17,7 @@ def size_words(size: float) -> str:
 
 
 def span_words(span_ms: int) -> str:
-    """A span in milliseconds: `7 days`, `1 hour 30 minutes`, `250 ms`."""
+    """Format a span in milliseconds: `7 days`, `1 hour 30 minutes`, `250 ms`."""
     words: list[str] = []
     for name, unit_ms in _SPAN_UNITS:
         count, span_ms = divmod(span_ms, unit_ms)
@@ -29,7 +29,7 @@ def span_words(span_ms: int) -> str:
 
 
 def iso(timestamp_ms: int) -> str:
-    """A Unix time as ISO 8601 in UTC; the bare number if the calendar has no such day."""
+    """Format a Unix time as ISO 8601 in UTC; as a bare number if it is outside of the calendar."""
     try:
         moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):
@@ -38,7 +38,7 @@ def iso(timestamp_ms: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A count and its noun: `1 row`, `2,000 rows`."""
+    """Format a count and its noun: `1 row`, `2,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -73,7 +73,7 @@ MOMENT_FORMS = (
 
 
 def span_ms(text: str) -> int | None:
-    """Milliseconds of `10m`, `1h30m`, `2 days`, `500ms` or `0`."""
+    """Parse `10m`, `1h30m`, `2 days`, `500ms` or `0` as milliseconds; None for other text."""
     text = text.strip()
     if text == "0":
         return 0
@@ -87,7 +87,7 @@ def span_ms(text: str) -> int | None:
 
 
 def amount(text: str) -> float | None:
-    """The number that `500000`, `500k`, `2Mi`, `1.5 GiB` or `10MB/s` means."""
+    """Parse a number such as `500000`, `500k`, `2Mi`, `1.5 GiB` or `10MB/s`; else return None."""
     match = _NUMBER.fullmatch(text.strip().lower())
     if match is None or match[2] not in _FACTORS:
         return None
@@ -96,16 +96,16 @@ def amount(text: str) -> float | None:
 
 
 def size_bytes(text: str) -> int | None:
-    """A size, or a rate per second, of at least one byte."""
+    """Parse a size, or a rate per second, of at least one byte; None for other text."""
     found = amount(text)
     return int(found) if found is not None and int(found) in _SIZES else None
 
 
 def moment_ms(text: str, now: datetime) -> int | None:
-    """Milliseconds since 1970 of a time in one of the `MOMENT_FORMS`.
+    """Parse a time in one of the `MOMENT_FORMS` as milliseconds since 1970; None for other text.
 
-    A time without a zone is one of the zone of `now`, which must have one. None also for a time
-    of no year from 1 to 9999, but `@` goes as far as 64 bits do.
+    A time without a zone is in the zone of `now`, which must have one. None also for years before 1
+    or after 9999, but `@` accepts all times that fit into 64 bits.
     """
     assert now.tzinfo is not None
     text = text.strip()

@@ -1,6 +1,6 @@
 """Recognises secret options of storages, catalogs and Spark, and resolves their references.
 
-A secret stands in neither: `${NAME}` in its place is the environment variable NAME. Pure.
+No option has a secret as plain text: `${NAME}` refers to the environment variable NAME. Pure.
 """
 
 import re
@@ -61,15 +61,15 @@ def _has_secret(text: str) -> bool:
 def resolved(
     options: Mapping[str, str], where: str, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """The options with `${NAME}` replaced. Raises OttlaError for a plain-text secret in `where`.
+    """Return the options with `${NAME}` replaced. Raises OttlaError for a plain-text secret.
 
-    No message has a value.
+    `where` names the place of the options in messages, which never have a value.
     """
     return {name: _resolved(name, value, where, environment) for name, value in options.items()}
 
 
 def expanded(text: str, what: str, environment: Mapping[str, str]) -> str:
-    """`text` with its variables replaced. Raises OttlaError if one is not set."""
+    """Return `text` with its variables replaced. Raises OttlaError if one is not set."""
 
     def of(match: re.Match[str]) -> str:
         found = environment.get(match[1])
@@ -102,9 +102,9 @@ def _resolved(name: str, value: str, where: str, environment: Mapping[str, str])
 
 
 def one_line(text: str, what: str) -> str:
-    """A password file's single line, without its line end. Raises ValueError for more lines.
+    """Return a password file's single line, without its line end.
 
-    Raises ValueError where there are more lines: each program would choose another one of them.
+    Raises ValueError if there are more lines, because programs differ in the line that they choose.
     """
     first, _, rest = text.partition("\n")
     if rest.strip():

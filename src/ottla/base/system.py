@@ -1,8 +1,8 @@
-"""Calls that not every operating system has, with replacements where they are missing.
+"""Calls that not every operating system has, with replacements if they are missing.
 
-Linux has them all. macOS lacks fdatasync (and its fsync stops at the drive's cache); Windows lacks
+Linux has them all. macOS lacks fdatasync (and its fsync stops at the drive's cache). Windows lacks
 positioned reads and writes, gathered writes, and folders that can be opened. The choice is made
-once, at import: where the system has a call, the name here is that call.
+once, at import: a name here is the system's call if there is one, else the replacement.
 """
 
 import contextlib
@@ -34,32 +34,32 @@ OPEN_FLAGS: Final[int] = (
     getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
 )
 
-# Held from seek to read or write on systems where all users of a descriptor share its position.
+# Held from seek to read or write, on systems where all users of a descriptor share its position.
 _position = threading.Lock()
 
 
 def seek_and_read(descriptor: int, size: int, position: int) -> bytes:
-    """Replaces `os.pread`."""
+    """Replace `os.pread`."""
     with _position:
         os.lseek(descriptor, position, os.SEEK_SET)
         return os.read(descriptor, size)
 
 
 def seek_and_write(descriptor: int, buffer: Buffer, position: int) -> int:
-    """Replaces `os.pwrite`."""
+    """Replace `os.pwrite`."""
     with _position:
         os.lseek(descriptor, position, os.SEEK_SET)
         return os.write(descriptor, buffer)
 
 
 def write_alone(descriptor: int, buffer: Buffer) -> int:
-    """Replaces `os.write` where `seek_and_read` moves the same file's position."""
+    """Replace `os.write` on systems where `seek_and_read` moves the same file's position."""
     with _position:
         return os.write(descriptor, buffer)
 
 
 def read_and_copy(descriptor: int, buffers: Sequence[bytearray | memoryview], position: int) -> int:
-    """Replaces `os.preadv` for one buffer."""
+    """Replace `os.preadv` for one buffer."""
     (buffer,) = buffers
     found = pread(descriptor, len(buffer), position)
     buffer[: len(found)] = found
@@ -67,7 +67,7 @@ def read_and_copy(descriptor: int, buffers: Sequence[bytearray | memoryview], po
 
 
 def write_one_by_one(descriptor: int, buffers: Sequence[Buffer]) -> int:
-    """Replaces `os.writev`; like it, it may write only a part."""
+    """Replace `os.writev`; like that, it may write only a part."""
     written = 0
     for buffer in buffers:
         count = write(descriptor, buffer)
@@ -78,7 +78,7 @@ def write_one_by_one(descriptor: int, buffers: Sequence[Buffer]) -> int:
 
 
 def full_sync(descriptor: int) -> None:
-    """Replaces `os.fdatasync` on macOS, where fsync leaves data in the drive's cache."""
+    """Replace `os.fdatasync` on macOS, where fsync leaves data in the drive's cache."""
     assert _FULL_SYNC is not None
     try:
         fcntl.fcntl(descriptor, _FULL_SYNC)
@@ -111,7 +111,7 @@ NO_WAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 def sync_folder(path: str | os.PathLike[str]) -> None:
     """Sync a folder, so that names of files are on the disk.
 
-    Windows opens no folders; there the file system's journal orders changes of names.
+    Windows cannot open folders; there the file system's journal keeps renames in order.
     """
     if not hasattr(os, "O_DIRECTORY"):
         return
@@ -123,7 +123,7 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def anonymous_memory(size: int) -> mmap.mmap:
-    """Memory pages private to this process, initially zero."""
+    """Return memory pages private to this process, initially zero."""
     if hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return mmap.mmap(-1, size)
@@ -140,7 +140,7 @@ _DESCRIPTORS_MAX: Final = 1 << 20
 
 
 def descriptors_max() -> int:
-    """The number of files and sockets that this process may open."""
+    """Return the number of files and sockets that this process may open."""
     if not _HAS_LIMITS:
         return _DESCRIPTORS_MAX
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -160,7 +160,7 @@ def raise_descriptors_max() -> None:
 
 
 def broker_process(broker_id: int) -> str:
-    """The process name of a broker of `ottla start --brokers`."""
+    """Return the process name of a broker of `ottla start --brokers`."""
     return f"ottla broker {broker_id}"[:15]
 
 
@@ -171,7 +171,7 @@ def name_process(name: str) -> None:
 
 
 def process_name(pid: int) -> str | None:
-    """The name of a process, as set by `name_process`; None if it cannot be read."""
+    """Return the name of a process, as set by `name_process`; None if it cannot be read."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().rstrip("\n")
@@ -187,8 +187,8 @@ _APART_BYTES: Final = 192 << 10
 def keep_large_buffers_apart() -> None:
     """Make glibc's malloc map large buffers separately.
 
-    It would put them among small ones, where most of a freed buffer stays in memory: without this
-    a TLS connection that never says a word keeps 50 KiB instead of 29, and more with time.
+    Otherwise it places them among small ones, and most of a freed buffer stays in memory: a silent
+    TLS connection then keeps 50 KiB instead of 29, and more with time.
     """
     import ctypes  # noqa: PLC0415  # Few brokers need it.
 
@@ -206,9 +206,9 @@ _KEPT_BUFFER_BYTES: Final = 32 << 20
 def keep_freed_memory() -> None:
     """Make glibc's malloc keep up to 64 MiB of freed memory.
 
-    By default it gives a buffer of some megabytes back to the system as soon as it is freed, and
-    the next one's pages are made and cleared again one by one: a sixth of the CPU time of a process
-    that does nothing but fill one buffer after another.
+    By default it returns a buffer of some megabytes to the system as soon as it is freed, and the
+    kernel must map and clear the next buffer's pages again. That is a sixth of the CPU time of a
+    process that does nothing but fill one buffer after another.
     """
     import ctypes  # noqa: PLC0415  # No broker needs it.
 
@@ -221,10 +221,10 @@ def keep_freed_memory() -> None:
 def give_memory_back() -> None:
     """Return freed memory to the system, if malloc is glibc's.
 
-    It looks for room for a large buffer among freed memory first, whatever its size. So after many
-    TLS connections have ended, the buffers of the next ones stand in what those left, and all that
-    is small gets new memory: 45 MiB more for each 5,000 connections that came and went. Without
-    pages, room that a buffer takes costs nothing. It takes 2 to 6 milliseconds.
+    malloc places even a large buffer into freed memory if it fits. After many TLS connections have
+    ended, the buffers of new ones take up that memory, and small objects get new memory: 45 MiB
+    more for each 5,000 connections that came and went. Memory without pages costs nothing when a
+    buffer takes it. The call takes 2 to 6 milliseconds.
     """
     import ctypes  # noqa: PLC0415  # Few brokers need it.
 

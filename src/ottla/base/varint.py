@@ -7,7 +7,7 @@ Kafka uses the unsigned form in flexible messages and the zigzag form in records
 def read_unsigned(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
     """Return (value, position after it). At most 5 bytes are read.
 
-    Raises IndexError where the buffer ends first, ValueError where the number is longer.
+    Raises IndexError if the buffer ends first, ValueError if the number is longer.
     """
     value = shift = 0
     while True:
@@ -24,7 +24,7 @@ def read_unsigned(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
 def read_zigzag(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
     """Return (signed value, position after it) of a zigzag number of at most 64 bits.
 
-    Raises IndexError where the buffer ends first, ValueError where the number is longer.
+    Raises IndexError if the buffer ends first, ValueError if the number is longer.
     """
     value = shift = 0
     while True:

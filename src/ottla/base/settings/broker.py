@@ -36,9 +36,9 @@ Listener = Callable[[frozenset[str]], None]
 class BrokerSettings:
     """Typed access to the settings of one broker.
 
-    `static` is what server.properties holds, as text. Raises OttlaError(INVALID_CONFIG) on
-    an unknown name (naming the nearest), on a value its setting does not allow, on values that
-    contradict each other, and on a setting that asks for a part Ottla does not have.
+    `static` has the content of server.properties, as text. Raises OttlaError(INVALID_CONFIG) for an
+    unknown name (with the nearest name), for an invalid value, for values that contradict each
+    other, and for a setting that needs a feature that Ottla does not have.
     """
 
     def __init__(self, static: Mapping[str, str] | None = None) -> None:
@@ -86,7 +86,7 @@ class BrokerSettings:
             raise unknown_name(name, (*BROKER_SETTINGS, *FORMER_SETTINGS), "broker")
 
     def value(self, name: str) -> Value:
-        """The value in effect. `name` must be in the table."""
+        """Return the value in effect. `name` must be in the table."""
         return self._values[name]
 
     def integer(self, name: str) -> int:
@@ -110,15 +110,15 @@ class BrokerSettings:
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list; empty if the setting is unset."""
+        """Return a list; empty if the setting is unset."""
         value = self._values[name]
         assert value is None or isinstance(value, tuple), name
         return value or ()
 
     def of_listener(self, listener: str, name: str) -> Value:
-        """A listener's own value of a setting; None if it has none.
+        """Return a listener's own value of a setting; None if it has none.
 
-        In front of the name may stand a SASL mechanism, as in `plain.sasl.jaas.config`.
+        The name may begin with a SASL mechanism, as in `plain.sasl.jaas.config`.
         """
         full = f"listener.name.{listener.lower()}.{name}"
         for texts in (self.dynamic_broker, self.dynamic_default, self.static):
@@ -127,9 +127,10 @@ class BrokerSettings:
         return None
 
     def of_mechanism(self, listener: str, mechanism: str, name: str) -> Value:
-        """The value for a SASL mechanism of a listener.
+        """Return the value of a setting for a SASL mechanism of a listener.
 
-        That of `listener.name.LISTENER.MECHANISM.NAME`, else the listener's, else the broker's.
+        It is the value of `listener.name.LISTENER.MECHANISM.NAME`, else the listener's, else the
+        broker's.
         """
         for own in (f"{mechanism.lower()}.{name}", name):
             found = self.of_listener(listener, own)
@@ -138,7 +139,7 @@ class BrokerSettings:
         return self.value(name)
 
     def texts_of_listener(self, listener: str, name: str) -> tuple[str, ...]:
-        """The listener's list, else the broker's."""
+        """Return the listener's list, else the broker's."""
         value = self.of_listener(listener, name)
         return value if isinstance(value, tuple) else self.texts(name)
 
@@ -188,7 +189,7 @@ class BrokerSettings:
         return changed
 
     def _of_listeners(self) -> dict[str, str]:
-        """The dynamic settings of single listeners."""
+        """Return the dynamic settings of single listeners."""
         texts = {**self.dynamic_default, **self.dynamic_broker}
         return {name: text for name, text in texts.items() if own_name(name) != name}
 
@@ -198,20 +199,20 @@ def _is_of_bearer(name: str) -> bool:
 
 
 def _without_mechanism(name: str) -> str:
-    """`sasl.jaas.config` of `plain.sasl.jaas.config`."""
+    """Remove a SASL mechanism: `sasl.jaas.config` for `plain.sasl.jaas.config`."""
     mechanism, _, rest = name.partition(".")
     return rest if mechanism != "sasl" and rest.startswith(_SASL) else name
 
 
 def own_name(name: str) -> str:
-    """`ssl.keystore.location` of `listener.name.NAME.ssl.keystore.location`."""
+    """Remove the listener: `ssl.key.password` for `listener.name.NAME.ssl.key.password`."""
     return name.split(".", 3)[-1] if name.startswith(_OPEN_PREFIXES) else name
 
 
 def dynamic_setting(name: str) -> Setting:
-    """The row of a broker setting that a client names, possibly for one listener.
+    """Return the table row of a broker setting that a client names, possibly for one listener.
 
-    Raises OttlaError(INVALID_CONFIG) where there is none.
+    Raises OttlaError(INVALID_CONFIG) if there is none.
     """
     own = own_name(name)
     if own == name:
@@ -225,19 +226,19 @@ def dynamic_setting(name: str) -> Setting:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a broker setting's values are hidden; `listener.name.NAME.…` included."""
+    """Return whether a broker setting's values are hidden, for `listener.name.NAME.…` too."""
     own = own_name(name)
     row = BROKER_SETTINGS.get(own) or BROKER_SETTINGS.get(own.partition(".")[2])
     return row is not None and row.sensitive
 
 
 def without_secrets(texts: Mapping[str, str]) -> dict[str, str]:
-    """Settings in a form that may be logged."""
+    """Return the settings in a form that may be logged."""
     return {name: "(hidden)" if is_secret(name) else text for name, text in texts.items()}
 
 
 def _of_listener(name: str) -> Setting:
-    """The row of a setting of one listener, or of one of its SASL mechanisms."""
+    """Return the table row of a setting of one listener, or of one of its SASL mechanisms."""
     row = BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(name.partition(".")[2])
     if row is None:
         raise unknown_name(name, BROKER_SETTINGS, "listener")
@@ -245,7 +246,7 @@ def _of_listener(name: str) -> Setting:
 
 
 def refused(setting: Setting) -> OttlaError:
-    """The error for a setting that needs a feature Ottla does not have."""
+    """Return the error for a setting that needs a feature Ottla does not have."""
     return OttlaError(
         ErrorCode.INVALID_CONFIG,
         f"{setting.name} cannot be honoured: {setting.doc} Remove the setting.",
@@ -253,9 +254,9 @@ def refused(setting: Setting) -> OttlaError:
 
 
 def read_broker_settings(path: Path) -> BrokerSettings:
-    """The settings in `path`, whose text is UTF-8, with a byte order mark or without.
+    """Read the settings in `path`: UTF-8 text, with or without a byte order mark.
 
-    Raises OttlaError(INVALID_CONFIG) where the file cannot be read, or a setting is wrong.
+    Raises OttlaError(INVALID_CONFIG) if the file cannot be read, or a setting is wrong.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

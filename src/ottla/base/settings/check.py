@@ -1,13 +1,13 @@
 """Checks settings before they are stored, and stored ones before they take effect. Pure.
 
-A contradiction within the settings of a new topic (`oddities`) is refused. One that comes from a
-default, or from a later change, is accepted as in Kafka, with a warning: many scripts set a small
-`retention.bytes` with the default `segment.bytes` of 1 GiB, and `retention.ms=1000` for a while is
-how topics are emptied.
+A contradiction within the settings of a new topic (`oddities`) is refused. If a default or a later
+change causes it, it is accepted as in Kafka, with a warning: many scripts set a small
+`retention.bytes` with the default `segment.bytes` of 1 GiB, and topics are often emptied with a
+temporary `retention.ms=1000`.
 
-A stored broker setting that is refused today is ignored (`usable`): an earlier version, a tool, or
-another broker with another file may have stored it, and a broker that obeyed it might accept no
-connection to change it.
+A stored broker setting that would be refused today is ignored (`usable`). An earlier version, a
+tool or another broker with another file may have stored it, and a broker that obeyed it might
+accept no connection to change it.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class Oddity:
 
 
 def oddities(values: Mapping[str, object], replicas: int) -> list[Oddity]:
-    """The contradictions among a topic's values of `LOOKED_AT`, with so many replicas."""
+    """Return the contradictions among a topic's values of `LOOKED_AT`, with so many replicas."""
     found: list[Oddity] = []
     least = _number(values, MIN_ISR)
     if least > replicas:
@@ -95,8 +95,8 @@ def _policies(values: Mapping[str, object]) -> tuple[str, ...]:
 
 
 _NO_LIMIT = -1
-# Kafka lets clients change these at runtime. Here, clients may not set anything that grants access
-# or holds a secret.
+# Kafka lets clients change these at runtime. Here clients may not set what grants access or holds a
+# secret.
 _AT_START = "sasl."
 # Changeable at runtime for one listener, but not for all: Kafka's
 # SslConfigs.RECONFIGURABLE_CONFIGS.
@@ -152,10 +152,10 @@ def check_new_topic(configs: Mapping[str, str], replicas: int, broker: BrokerSet
 def check_changed_topic(
     before: Mapping[str, str], after: Mapping[str, str], replicas: int, broker: BrokerSettings
 ) -> list[Oddity]:
-    """Refuse settings that a topic cannot have; the oddities of its new settings.
+    """Refuse settings that a topic cannot have; return the oddities of its new settings.
 
-    A `min.insync.replicas` that no replicas can meet is refused when it is set; segments above
-    retention are not, as it is usual to lower retention for a while. Raises
+    A `min.insync.replicas` above the replication factor is refused when it is set. Segments above
+    retention are accepted, because it is usual to lower retention for a while. Raises
     OttlaError(INVALID_CONFIG).
     """
     check_topic_configs(after, broker)
@@ -170,13 +170,13 @@ def check_changed_topic(
 def topic_oddities(
     configs: Mapping[str, str], replicas: int, broker: BrokerSettings
 ) -> list[Oddity]:
-    """The oddities of a topic with its own `configs`, by the values in effect."""
+    """Return the oddities of a topic with its own `configs`, by the values in effect."""
     values = {name: topic_value(name, configs, broker).value for name in LOOKED_AT}
     return oddities(values, replicas)
 
 
 def check_group_configs(configs: Mapping[str, str], broker: BrokerSettings) -> None:
-    """Refuse settings a group cannot have, or that lie outside the broker's bounds."""
+    """Refuse settings that a group cannot have, or that exceed the broker's limits."""
     for name, text in configs.items():
         value = _check(setting_named(GROUP_SETTINGS, name, "group"), text)
         kind, _, rest = name.partition(".")
@@ -212,9 +212,9 @@ def _check_heartbeats(kind: str, configs: Mapping[str, str], broker: BrokerSetti
 def check_broker_configs(
     configs: Mapping[str, str], changed: frozenset[str], *, per_broker: bool
 ) -> None:
-    """Refuse a change of broker settings while running (KIP-226).
+    """Refuse a change of broker settings that is not possible at runtime (KIP-226).
 
-    `configs` is all that would be set; only the names in `changed` must be changeable.
+    `configs` has all settings after the change; only the names in `changed` must be changeable.
     """
     for name, text in configs.items():
         if name not in changed:
@@ -292,7 +292,7 @@ class Usable(NamedTuple):
 def usable(
     broker_id: str, settings: BrokerSettings, default: Mapping[str, str], broker: Mapping[str, str]
 ) -> Usable:
-    """The usable settings among those stored for all brokers and for the broker `broker_id`."""
+    """Return the usable settings among those stored for all brokers and for one broker."""
     found = Usable({}, {}, [])
     for whose, texts, kept in (("", default, found.default), (broker_id, broker, found.broker)):
         for name, text in texts.items():
@@ -320,7 +320,7 @@ def _refusal(name: str, text: str, *, per_broker: bool) -> str:
 
 
 def _contradiction(name: str, settings: BrokerSettings, found: Usable) -> str:
-    """Why the value contradicts the others in effect; empty if it does not."""
+    """Return why the value contradicts other values in effect; empty if it does not."""
 
     def value(key: str) -> Value:
         for texts in (found.broker, found.default, settings.static):

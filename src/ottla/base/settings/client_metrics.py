@@ -1,7 +1,7 @@
 """Settings of client metrics subscriptions (KIP-714): the clients, metrics and interval.
 
-They are kept and described. No client is asked for metrics yet: GetTelemetrySubscriptions and
-PushTelemetry are not served.
+They are stored and described only. No client is asked for metrics yet: GetTelemetrySubscriptions
+and PushTelemetry are not served.
 """
 
 import re
@@ -44,7 +44,7 @@ CLIENT_METRICS_SETTINGS: dict[str, Setting] = {
 
 
 def client_metrics_value(name: str, configs: Mapping[str, str]) -> Resolved:
-    """The setting `name` (in the table) of a subscription that sets `configs`."""
+    """Return the setting `name` (in the table) of a subscription that sets `configs`."""
     setting = CLIENT_METRICS_SETTINGS[name]
     if name not in configs:
         return Resolved(setting, setting.default, ConfigSource.DEFAULT_CONFIG, ())
@@ -53,7 +53,7 @@ def client_metrics_value(name: str, configs: Mapping[str, str]) -> Resolved:
 
 
 def check_operations(alterations: Sequence[Alteration]) -> None:
-    """Refuse to append to a list, as Kafka does here. Raises OttlaError(INVALID_CONFIG)."""
+    """Refuse APPEND and SUBTRACT, as Kafka does here. Raises OttlaError(INVALID_CONFIG)."""
     for alteration in alterations:
         if alteration.operation in (AlterOperation.APPEND, AlterOperation.SUBTRACT):
             raise OttlaError(
@@ -66,7 +66,7 @@ def check_operations(alterations: Sequence[Alteration]) -> None:
 def check_client_metrics(configs: Mapping[str, str]) -> None:
     """Refuse settings that a subscription cannot have. Raises INVALID_REQUEST, INVALID_CONFIG.
 
-    The codes are Kafka's, which has another one for each kind of mistake.
+    Which of the codes is raised for which mistake is as in Kafka.
     """
     for name, text in configs.items():
         setting = CLIENT_METRICS_SETTINGS.get(name)

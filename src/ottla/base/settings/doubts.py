@@ -14,7 +14,10 @@ _CLASSES = (
 
 
 def doubts(settings: BrokerSettings, *, has_acls: bool) -> list[str]:
-    """Sentences for the log at startup, with remedies. `has_acls`: the cluster has ACLs."""
+    """Return sentences for the log at startup, with remedies.
+
+    `has_acls` says that the cluster has ACLs.
+    """
     return [
         *_of_super_users(settings),
         *_of_the_authorizer(settings, has_acls=has_acls),

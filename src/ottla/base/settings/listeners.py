@@ -12,7 +12,7 @@ _TLS = ("SSL", "SASL_SSL")
 
 
 class ListenerAddress(NamedTuple):
-    """One entry of `listeners`. An empty host means every interface; port 0 any free one."""
+    """One entry of `listeners`. An empty host means every interface; port 0 means any free port."""
 
     name: str
     host: str
@@ -39,10 +39,10 @@ def is_wildcard(host: str) -> bool:
 
 
 def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
-    """The addresses to listen on. Raises OttlaError(INVALID_CONFIG).
+    """Return the addresses to listen on. Raises OttlaError(INVALID_CONFIG).
 
-    Listeners of Kafka's controllers (`controller.listener.names`) are left out: Ottla has none,
-    and Kafka's server.properties names one.
+    Listeners of Kafka's controllers (`controller.listener.names`) are left out: Ottla has no
+    controllers, and Kafka's server.properties names such a listener.
     """
     addresses = _parse(settings, "listeners")
     if not addresses:
@@ -63,7 +63,7 @@ def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
 
 
 def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]:
-    """The advertised addresses by listener; empty if none is advertised."""
+    """Return the advertised addresses by listener; empty if none is advertised."""
     advertised = {a.name: a for a in _parse(settings, "advertised.listeners")}
     if not advertised:
         return advertised
@@ -85,12 +85,12 @@ def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]
 
 
 def inter_broker_listener(settings: BrokerSettings) -> str:
-    """The name of the listener brokers use among themselves. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the name of the inter-broker listener. Raises OttlaError(INVALID_CONFIG)."""
     return inter_broker_address(settings).name
 
 
 def inter_broker_address(settings: BrokerSettings) -> ListenerAddress:
-    """The listener brokers use among themselves. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the address of the inter-broker listener. Raises OttlaError(INVALID_CONFIG)."""
     addresses = {address.name: address for address in listen_addresses(settings)}
     names = list(addresses)
     chosen = settings.value("inter.broker.listener.name")
@@ -122,7 +122,7 @@ def inter_broker_address(settings: BrokerSettings) -> ListenerAddress:
 
 
 def without_listener(settings: BrokerSettings, name: str) -> str:
-    """The error for a setting of an unknown listener, with the known names; "" if it is known."""
+    """Return the error for a setting of an unknown listener, with the known names; else ""."""
     names = [address.name.lower() for address in listen_addresses(settings)]
     if not name.startswith("listener.name.") or name.split(".")[2] in names:
         return ""

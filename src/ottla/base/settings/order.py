@@ -20,7 +20,7 @@ _ORDERED: tuple[tuple[str, str], ...] = (
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
 )
-# With so few heartbeats, a broker would be considered dead.
+# A member with a longer heartbeat interval would be considered dead.
 _BELOW: tuple[tuple[str, str], ...] = tuple(
     (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
     for kind in ("consumer", "share", "streams")
@@ -30,7 +30,7 @@ _BELOW: tuple[tuple[str, str], ...] = tuple(
 def check_order(names: frozenset[str], value: Callable[[str], object]) -> None:
     """Refuse pairs of values in the wrong order that involve one of `names`.
 
-    `value` gives the value of a setting. Raises OttlaError(INVALID_CONFIG).
+    `value` returns the value of a setting. Raises OttlaError(INVALID_CONFIG).
     """
     for low, high in _ORDERED:
         if (low in names or high in names) and _number(value, low) > _number(value, high):
@@ -83,7 +83,7 @@ def _no_connections(names: frozenset[str], value: Callable[[str], object]) -> st
 
 
 def no_connections(name: str) -> str:
-    """Why a connection limit of the broker or of a listener may not be 0."""
+    """Return why a connection limit of the broker or of a listener may not be 0."""
     return (
         f"Invalid {name} 0: every new connection would be closed, those of brokers and of tools "
         "that change settings, too; set at least 1"

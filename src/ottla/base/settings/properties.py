@@ -9,11 +9,11 @@ _SPACE = " \t\f"
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    r"""Names and values of `text`; a later line wins over an earlier one.
+    r"""Return the names and values in `text`; a later line wins over an earlier one.
 
-    Comments (`#`, `!`), continued lines, the separators `=`, `:` and white space, and the
-    escapes `\t \n \r \f \uXXXX` are as java.util.Properties has them. Raises
-    OttlaError(INVALID_CONFIG) with the line number on a broken `\u` escape.
+    Comments (`#`, `!`), continued lines, the separators `=`, `:` and white space, and the escapes
+    `\t \n \r \f \uXXXX` are as in java.util.Properties. Raises OttlaError(INVALID_CONFIG) with the
+    line number for a broken `\u` escape.
     """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
@@ -29,7 +29,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines with content, joined where they end in an odd number of backslashes."""
+    """Return the lines with content; a line that ends in an odd number of backslashes continues."""
     lines: list[tuple[int, str]] = []
     pending, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
@@ -78,7 +78,7 @@ def _unescape(text: str) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """Lines of a file that `parse_properties` reads back unchanged."""
+    """Return the lines of a file that `parse_properties` reads back unchanged."""
     return "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
 
 

@@ -40,7 +40,7 @@ class Synonym(NamedTuple):
     source: ConfigSource
 
 
-# They have no default that clients see, as in Kafka: described only if set.
+# As in Kafka, clients see no default of these settings: they are described only if set.
 THROTTLES = frozenset(
     {
         "leader.replication.throttled.rate",
@@ -60,7 +60,7 @@ class Resolved(NamedTuple):
 
 
 def topic_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings) -> Resolved:
-    """The topic setting `name` (in the table) of a topic that sets `overrides` itself."""
+    """Return the topic setting `name` (in the table) of a topic that sets `overrides` itself."""
     return _resolve(
         TOPIC_SETTINGS[name],
         overrides,
@@ -71,7 +71,7 @@ def topic_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings)
 
 
 def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings) -> Resolved:
-    """The group setting `name` (in the table) of a group that sets `overrides` itself."""
+    """Return the group setting `name` (in the table) of a group that sets `overrides` itself."""
     resolved = _resolve(
         GROUP_SETTINGS[name],
         overrides,
@@ -88,9 +88,9 @@ def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings)
 
 
 def broker_value(name: str, broker: BrokerSettings) -> Resolved:
-    """The broker setting `name` (in the table)."""
+    """Return the broker setting `name` (in the table)."""
     setting = BROKER_SETTINGS[name]
-    # As in Kafka, finer-grained names are not listed: the value shown is that of this name.
+    # As in Kafka, synonyms with a finer unit are not listed: the value shown is that of this name.
     sources = _broker_sources(BROKER_SYNONYMS.get(name, (name,)), broker)
     synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, sources))
     source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
@@ -98,7 +98,7 @@ def broker_value(name: str, broker: BrokerSettings) -> Resolved:
 
 
 def listener_values(broker: BrokerSettings) -> list[Resolved]:
-    """The settings that listeners have for themselves."""
+    """Return the settings that are set for single listeners."""
     names = {*broker.dynamic_broker, *broker.dynamic_default, *broker.static}
     found: list[Resolved] = []
     for name in sorted(each for each in names if own_name(each) != each):

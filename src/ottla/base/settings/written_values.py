@@ -1,7 +1,7 @@
 """Values of settings with units: `retention.ms=7d`, `segment.bytes=512Mi`, and Kafka's numbers.
 
-The command line and `ottla.client` read units, and the command line shows them. What is sent to a
-broker, or written to a `.properties` file, is the plain number, so Kafka's own tools read the same.
+The command line and `ottla.client` accept units, and the command line shows them. Brokers and
+`.properties` files get plain numbers, so that Kafka's own tools read the same values.
 """
 
 import re
@@ -14,7 +14,7 @@ from ottla.base.settings.tables.setting import ConfigType, Setting
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _INTEGERS = (ConfigType.SHORT, ConfigType.INT, ConfigType.LONG)
-# By the end of a setting's name, its unit in milliseconds.
+# The unit in milliseconds, by the end of a setting's name.
 _SPANS_MS = (
     (".ms", 1),
     (".millis", 1),
@@ -30,8 +30,8 @@ _SHORT_SIZES = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 def plain_value(name: str, text: str) -> str:
     """Convert `text` to the plain value of the setting `name`.
 
-    Text that is a plain number, and every value of a setting that is no whole number or that no
-    table names, stays as it is. Raises OttlaError(INVALID_CONFIG) for a unit that does not fit.
+    Plain numbers stay as they are, and so does every value of a setting that is not a whole number
+    or not in a table. Raises OttlaError(INVALID_CONFIG) for a unit that does not fit.
     """
     value = text.strip()
     setting = _setting(name)
@@ -42,7 +42,7 @@ def plain_value(name: str, text: str) -> str:
 
 
 def with_unit(name: str, value: str) -> str:
-    """A broker's `value` with a unit, in a form that `plain_value` reads back; else unchanged."""
+    """Format a broker's `value` with a unit that `plain_value` reads back, if there is one."""
     setting = _setting(name)
     if setting is None or setting.type not in _INTEGERS or not value.isdecimal():
         return value
@@ -55,7 +55,7 @@ def with_unit(name: str, value: str) -> str:
 
 
 def _short_span(span_ms: int) -> str:
-    """`7d`, `1h30m`; empty for 0 and for spans that need more than two units."""
+    """Format a span as `7d` or `1h30m`; empty for 0 and if it needs more than two units."""
     parts: list[str] = []
     for unit, unit_ms in _SHORT_SPANS:
         count, span_ms = divmod(span_ms, unit_ms)

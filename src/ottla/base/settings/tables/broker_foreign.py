@@ -35,7 +35,10 @@ Row: TypeAlias = tuple[str, ConfigType, Value, Validator | None]
 def _unused(
     doc: str, update: UpdateMode, *, rows: Iterable[Row], internal: bool = False
 ) -> Iterator[Setting]:
-    """Settings of one part that Ottla does not have: name, type, default and validator."""
+    """Yield the settings of a part that Ottla does not have.
+
+    `rows` are name, type, default and validator.
+    """
     for name, kind, default, validator in rows:
         yield Setting(
             name, kind, default, validator, update, doc, use=Use.UNUSED, internal=internal

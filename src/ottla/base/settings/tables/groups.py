@@ -1,4 +1,4 @@
-"""Settings of groups: what brokers set for all, of share groups (KIP-932), and of single groups."""
+"""Settings of groups: broker-wide ones, those of share groups (KIP-932) and of single groups."""
 
 from ottla.base.settings.tables.broker_foreign import STREAMS
 from ottla.base.settings.tables.setting import (

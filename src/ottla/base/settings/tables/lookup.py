@@ -52,7 +52,7 @@ _NAME_MAX = 100
 
 
 def setting_named(table: dict[str, Setting], name: str, kind: str) -> Setting:
-    """The row of `name`. Raises OttlaError(INVALID_CONFIG) that proposes the nearest name.
+    """Return the table row of `name`. Raises OttlaError(INVALID_CONFIG) with the nearest name.
 
     `kind` is the word the message uses: "broker", "topic" or "group".
     """
@@ -63,7 +63,7 @@ def setting_named(table: dict[str, Setting], name: str, kind: str) -> Setting:
 
 
 def unknown_name(name: str, known: Iterable[str], kind: str) -> OttlaError:
-    """The error for an unknown setting, with the most similar names."""
+    """Return the error for an unknown setting, with the most similar names."""
     # Imported only on a mistake, because it would double the layer's import time.
     import difflib  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """The declaration of a setting: name, type, default, validator, and how it may change at runtime.
 
-The tables beside this module are made of these. Names, types and defaults are those of
+The other modules of this package are tables of such rows. Names, types and defaults are those of
 Kafka 4.3 unless `differs` says otherwise.
 """
 
@@ -47,7 +47,7 @@ class Use(Enum):
 
 
 class Validator(NamedTuple):
-    """A rule, with its description in the notation of Kafka's documentation."""
+    """A rule for values, with its description in the notation of Kafka's documentation."""
 
     rule: str
     # Returns the complaint, or "" if the value is valid.
@@ -75,7 +75,10 @@ class Setting(NamedTuple):
         return self.type is ConfigType.PASSWORD
 
     def parse(self, text: str) -> Value:
-        """The typed value of `text`. Raises OttlaError(INVALID_CONFIG) naming rule and value."""
+        """Return the typed value of `text`.
+
+        Raises OttlaError(INVALID_CONFIG), which names the rule and the value.
+        """
         text = text.strip()
         value = _parse_typed(self, text)
         if self.validator is not None and (complaint := self.validator.complaint(value)):
@@ -83,7 +86,7 @@ class Setting(NamedTuple):
         return value
 
     def text_of(self, value: Value) -> str | None:
-        """`value` as Kafka prints it in DescribeConfigs; None stays None."""
+        """Format `value` as Kafka prints it in DescribeConfigs; None stays None."""
         if value is None:
             return None
         if isinstance(value, bool):
@@ -143,7 +146,7 @@ def _invalid(setting: Setting, text: str, complaint: str) -> OttlaError:
 
 
 def _java_double(value: float) -> str:
-    """Java's Double.toString, so that both brokers print the same digits."""
+    """Format a number like Java's Double.toString, so that both brokers print the same digits."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     mantissa, _, exponent = repr(abs(value)).partition("e")

@@ -12,8 +12,8 @@ from ottla.base.settings.tables.setting import (
 )
 from ottla.base.settings.tables.validators import THROTTLED_REPLICAS, at_least
 
-# Topic settings that a broker's setting declares, too: type, default, rule and description are the
-# same, and the broker's value is the default of a topic that sets none itself.
+# Topic settings that are derived from a broker setting. Type, default, rule and description are the
+# same, and the broker's value is the default of a topic that does not set its own.
 OF_BROKER: dict[str, str] = {
     "cleanup.policy": "log.cleanup.policy",
     "compression.gzip.level": "compression.gzip.level",

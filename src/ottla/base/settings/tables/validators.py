@@ -9,7 +9,7 @@ from ottla.base.settings.tables.setting import Validator, Value
 
 
 def at_least(least: float) -> Validator:
-    """A number not below `least`."""
+    """Return a rule for a number not below `least`."""
 
     def complaint(value: Value) -> str:
         if isinstance(value, (int, float)) and value < least:
@@ -20,7 +20,7 @@ def at_least(least: float) -> Validator:
 
 
 def between(least: float, most: float) -> Validator:
-    """A number from `least` to `most`, both allowed."""
+    """Return a rule for a number from `least` to `most`, both included."""
 
     def complaint(value: Value) -> str:
         if isinstance(value, (int, float)) and not least <= value <= most:
@@ -31,7 +31,7 @@ def between(least: float, most: float) -> Validator:
 
 
 def one_of(*allowed: str, ignore_case: bool = False) -> Validator:
-    """Text that is one of `allowed`."""
+    """Return a rule for text that is one of `allowed`."""
     known = {word.lower() for word in allowed} if ignore_case else set(allowed)
 
     def complaint(value: Value) -> str:
@@ -45,7 +45,7 @@ def one_of(*allowed: str, ignore_case: bool = False) -> Validator:
 
 
 def list_of(*allowed: str, may_be_empty: bool = False) -> Validator:
-    """A list whose items are all among `allowed`."""
+    """Return a rule for a list whose items are all among `allowed`."""
 
     def complaint(value: Value) -> str:
         assert isinstance(value, tuple)
@@ -59,12 +59,12 @@ def list_of(*allowed: str, may_be_empty: bool = False) -> Validator:
 
 
 def not_empty() -> Validator:
-    """Text or a list that is not empty."""
+    """Return a rule for text or a list that is not empty."""
     return Validator("non-empty", lambda value: "" if value else "it may not be empty")
 
 
 def listener_complaint(entry: str) -> str:
-    """The fault in one entry of `listeners`; "" if it is NAME://host:port."""
+    """Return the fault in one entry of `listeners`; "" if it is NAME://host:port."""
     name, slashes, rest = entry.partition("://")
     _, colon, port = rest.rpartition(":")
     if slashes and name and colon and port.isdecimal() and int(port) < 65536:
@@ -73,7 +73,7 @@ def listener_complaint(entry: str) -> str:
 
 
 def protocol_complaint(item: str) -> str:
-    """The fault in one pair of `listener.security.protocol.map`."""
+    """Return the fault in one pair of `listener.security.protocol.map`; "" if it is valid."""
     name, colon, protocol = item.strip().partition(":")
     if not (name and colon and protocol):
         return f"{item[:100]!r} is not of the form NAME:PROTOCOL"
@@ -170,7 +170,7 @@ CLEANUP_POLICY = list_of("compact", "delete", may_be_empty=True)
 
 
 def principals() -> Validator:
-    """Principals between semicolons, each with its type: `User:alice;User:bob`."""
+    """Return a rule for principals with types, between semicolons: `User:alice;User:bob`."""
 
     def complaint(value: Value) -> str:
         strange = [part for part in str(value).split(";") if part.strip() and ":" not in part]
@@ -200,7 +200,7 @@ _BY_DURATION = "by_duration:"
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The log's start or end; or, with `back_ms`, a time that long before now."""
+    """Where to reset an offset to: the log's end, its start, or a time `back_ms` before now."""
 
     to_start: bool = False
     back_ms: int | None = None
@@ -231,7 +231,7 @@ def parse_reset(text: str) -> Reset:
 
 
 def offset_reset() -> Validator:
-    """What `parse_reset` can read."""
+    """Return a rule for text that `parse_reset` can read."""
     return Validator("latest, earliest or by_duration:PnDTnHnMn.nS", _reset_complaint)
 
 
