@@ -258,7 +258,10 @@ class Segment:
         return end
 
     def end_within(self, start: int, limit: int, max_bytes: int, min_one_batch: bool) -> int:
-        """Where to end a read of whole batches from `start`, at most `max_bytes` or one batch."""
+        """Return where a read of whole batches from `start` ends.
+
+        It reads at most `max_bytes`, or one batch.
+        """
         if limit - start <= max_bytes:
             return limit
         end = self.indexes.offsets.position_floor(start + max_bytes)
