@@ -89,7 +89,7 @@ def require_broker(request: RequestContext, what: str, broker_id: int | None = N
 
 
 def refuse_client(request: RequestContext, what: str) -> OttlaError:
-    """Return the error for a peer that is not the required broker; log once per connection."""
+    """Return the error for a peer that is not the required broker; log it once per connection."""
     found = proven_broker(request.connection)
     whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"
     error = OttlaError(

@@ -22,7 +22,7 @@ def idle_ms(settings: BrokerSettings) -> int:
 
 
 class Links:
-    """One connection to each broker, opened by the first request and reopened when it ended.
+    """One connection to each broker, opened by the first request and reopened after it ended.
 
     This broker closes a connection that is idle for `idle_ms`. If the other broker closed it, this
     broker would suspect that the other one has died.

@@ -35,7 +35,7 @@ from ottla.metadata.image import BrokerImage
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
-# At startup the broker waits for the store's answer for the lease and this time.
+# At startup the broker waits this much longer than one lease for the store's answer.
 _MARGIN_MS = 2_000
 # How long a broker that gave up its registration waits before it registers again.
 _ASIDE_S = 1.0

@@ -1,4 +1,4 @@
-"""Adds the current leaders to answers with NOT_LEADER_OR_FOLLOWER and the like (KIP-951)."""
+"""Adds the current leaders to answers that reject partitions led elsewhere (KIP-951)."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol

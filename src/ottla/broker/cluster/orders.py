@@ -40,7 +40,7 @@ from ottla.wire.notation import Message
 
 
 class Orders:
-    """Carries out requests of the controller. Every method raises OttlaError if it is stale."""
+    """Carries out the controller's requests. Every method raises OttlaError for a stale request."""
 
     def __init__(
         self,

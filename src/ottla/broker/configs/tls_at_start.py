@@ -1,4 +1,4 @@
-"""Ignores stored TLS settings that do not work at a broker's start, and uses its file's instead.
+"""Ignores stored TLS settings that do not work at a broker's start; its file's are used instead.
 
 A broker rejects changed settings that it cannot use. But a key store named by a stored setting may
 be missing at the next start. The broker then starts with the stores in its `server.properties`, and

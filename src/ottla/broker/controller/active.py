@@ -47,7 +47,7 @@ class BrokerReports:
         self.on_deleted: list[Callable[[BrokerImage, list[TopicPartition]], None]] = []
 
     def deposed(self) -> None:
-        """See `Reports`. Queues a check in the store that this controller is deposed."""
+        """See `Reports`. Queues a check in the store whether this controller is deposed."""
         self._jobs.once("check", self._check_epoch)
 
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:

@@ -44,8 +44,8 @@ class Context:
     ) -> Mapping[BrokerId, int]:
         """Return the brokers in `live` that may lead a partition.
 
-        Their replica must be online, and they may be neither shutting down nor silent. The current
-        leader may remain leader in both cases.
+        Their replica must be online, and they may be neither shutting down nor silent. But a
+        current leader that shuts down or is silent may stay leader.
         """
         if not self.offline and not self.stopping and not self.silent:
             return live

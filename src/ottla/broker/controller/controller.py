@@ -130,7 +130,7 @@ class Controller(BrokerPart):
         self.resign()
 
     def resign(self) -> None:
-        """Stop being the active controller, if this broker is: close the watches and the queue."""
+        """Stop being the active controller, if this broker is: cancel its watches and jobs."""
         if self._active is None:
             return
         _log.info("resigning as controller of epoch %d", self._active.epoch)
@@ -313,9 +313,9 @@ class Controller(BrokerPart):
         return epoch
 
     async def _become_active(self, epoch: int) -> None:
-        """Start as active controller, in the order of the papers (P32).
+        """Start as active controller (P32).
 
-        The order is: watches, context, partition states, requests to all brokers, then the rest.
+        The steps are: watches, context, partition states, requests to all brokers, then the rest.
         """
         _log.info("broker %d is the controller of epoch %d", self._broker_id, epoch)
         store = self._store

@@ -178,7 +178,7 @@ class Reachability:
         self._jobs.once(f"silent {broker.id}", lambda: self._give_up(broker))
 
     async def _give_up(self, broker: BrokerImage) -> None:
-        """Fence a silent broker if it was elected leader of partitions but never confirmed that.
+        """Fence a silent broker if it was elected leader of partitions but has not confirmed it.
 
         Otherwise it keeps the partitions that it led before, since followers and clients may reach
         it.

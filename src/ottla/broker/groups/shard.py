@@ -80,7 +80,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
     def _open_here(self) -> set[int]:
         """Return the producers with an open transaction in this partition.
 
-        If the marker of another transaction was lost, its offsets would stay pending forever.
+        The marker of any other producer may be lost; its offsets would stay pending forever.
         """
         return set(self.partition.log.producers.open_transactions.values())
 
@@ -109,7 +109,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         return super().failure(code, records)
 
     def is_ahead(self, records: Sequence[CoordinatorRecord]) -> bool:
-        """Whether the records are not offsets: group changes are in memory before the append."""
+        """Whether a record is a group change, which is in memory before it is appended."""
         return any(not isinstance(record, OffsetRecord) for record in records)
 
     def begin(self, coordinator: GroupCoordinator) -> None:

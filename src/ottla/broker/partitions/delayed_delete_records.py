@@ -17,7 +17,7 @@ _PATIENCE_MS = 1_000
 
 
 async def until_flushed(partitions: Iterable[Partition], purgatory: Purgatory) -> None:
-    """Wait for the next flush of the partitions in which a flush commits all records."""
+    """Wait until all records are committed, in partitions where a flush is enough for that."""
     waiting = [partition for partition in partitions if partition.is_committed_by_flush]
     if not waiting:
         return

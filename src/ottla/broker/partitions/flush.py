@@ -77,7 +77,7 @@ Outcome = list[tuple[Flushable, Log, FlushJob, StorageError | None]]
 
 
 class Flusher:
-    """Flushes partitions in the background; with `inline` (logs in memory) within the loop."""
+    """Flushes partitions in the background, or on the loop with `inline` (logs in memory)."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class CheckpointPace:
         self._when_ms = now_ms
 
     def is_due(self, log: Log, now_ms: int) -> bool:
-        """Whether the log has grown by `_BYTES` since its checkpoint, or at all within `_MS`."""
+        """Whether the log has grown by `_BYTES` since its checkpoint, or at all after `_MS`."""
         if log.log_end_offset == self._end:
             return False
         grown_bytes = log.size_bytes - self._size_bytes

@@ -135,7 +135,7 @@ class Partition:
         self._checkpoints = CheckpointPace(log, clock.now_ms())
         # Why the log cannot be used: its disk has failed, or it was closed or deleted.
         self.failure: str | None = None
-        # Why clients cannot read and append; None if they can.
+        # Why this broker does not serve clients as leader; None if it does.
         self.closed: str | None = f"{topic_partition} is not led by this broker"
         self._closed_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 

@@ -97,7 +97,7 @@ class ReplicaFetcher:
     # -- asking
 
     def _ask(self, partition: Partition) -> None:
-        """Fetch a partition's next records as soon as the records it has are durable."""
+        """Fetch a partition's next records as soon as its existing records are flushed."""
         log = partition.log
         is_on_disk = not partition.group_commit or (
             log.flush_state.recovery_point >= log.log_end_offset

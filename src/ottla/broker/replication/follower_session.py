@@ -31,7 +31,7 @@ class FetchLimits:
 
 
 class FollowerSession:
-    """The current fetch session with one broker, and its successors after errors."""
+    """The fetch session with one broker; after an error, a new session replaces it."""
 
     def __init__(self, limits: FetchLimits) -> None:
         self._limits = limits
@@ -44,7 +44,7 @@ class FollowerSession:
 
     @property
     def may_send(self) -> bool:
-        """Whether another request may be sent. The second one needs the id of the session."""
+        """Whether another request may be sent: two at a time, one until the session id is known."""
         if not self.in_flight:
             return True
         return self.in_flight < _IN_FLIGHT_MAX and self._epoch != _INITIAL_EPOCH

@@ -56,7 +56,7 @@ class Outcomes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _PendingChange:
-    """An ISR change proposed by the leader in this epoch. None asks for a re-read of the state."""
+    """An ISR change proposed by a leader, or with `change` None a request to read the state."""
 
     outcomes: Outcomes
     partition: Partition

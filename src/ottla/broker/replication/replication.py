@@ -41,8 +41,8 @@ _log = logging.getLogger(__name__)
 
 # The interval between checks of whether a leader's session is confirmed.
 _CERTAINTY_S = 0.1
-# A timer that runs this late shows that the process was paused. The process then reads requests
-# for the second time before it judges followers.
+# A timer that runs `_LATE_MS` late shows that the process was paused. The process then reads
+# requests for `_LISTENING_MS` before it judges followers.
 _LATE_MS = 250
 _LISTENING_MS = 100
 
