@@ -1,11 +1,11 @@
 """Diagnoses of a cluster: its state, its faults with causes, and remedies.
 
-A diagnosis asks the brokers through an `Admin` of `ottla.client`, or takes what they answered, and
-returns frozen values; some of their fields are sentences for people. It prints nothing, changes
-nothing in the cluster, and knows neither options nor tables. So the command line, a console,
-metrics and other programs find out the same in the same way.
+A diagnosis asks the brokers through an `Admin` of `ottla.client`, or gets their answers, and
+returns frozen values; some fields are sentences for people. It prints nothing, changes nothing in
+the cluster, and knows no command-line options. So the command line, a console, metrics and other
+programs come to the same results.
 
-`operations`, `lake`, `testing` and `cli` may import it; it imports `client`, and the cores and
-`storage` below that. Begin with `cluster.health`, which puts together the findings of `health`
-(partitions), `disks`, `cleaners` and `internal_topics`.
+`operations`, `lake`, `testing` and `cli` may import it; it imports `client`, `storage` and the
+cores below. Begin with `cluster.health`, which combines all findings; those about partitions and
+disks are in `health`.
 """

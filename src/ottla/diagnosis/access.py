@@ -30,7 +30,7 @@ async def explain_access(
 
 @dataclass(frozen=True, slots=True)
 class HeldLimit:
-    """A limit that applies, and the entity for which it is set."""
+    """A limit that applies to a client, and the entity for which it is set."""
 
     key: QuotaKey
     limit: float
@@ -40,10 +40,10 @@ class HeldLimit:
 def limits_of(
     entity: QuotaEntity, found: Mapping[QuotaEntity, Mapping[str, float]]
 ) -> list[HeldLimit]:
-    """The limits that apply to `entity`, of all that are set.
+    """Return the limits that apply to `entity`, given all quotas that are set.
 
-    For each key the limit of the most specific entity that matches, which may be `entity` itself.
-    For a default entity, the limits set for it.
+    Of several limits with the same key, the one of the most specific entity applies. For a
+    default entity (`--default-user`), these are the limits that are set for it.
     """
     table = QuotaTable({one: _known(one, limits) for one, limits in found.items()})
     held: list[HeldLimit] = []
@@ -57,7 +57,7 @@ def limits_of(
 
 
 def _levels(entity: QuotaEntity) -> Iterable[QuotaEntity]:
-    """The entities whose quotas apply to `entity`, the most specific first."""
+    """Yield the entities whose quotas apply to `entity`, the most specific first."""
     if entity.ip is not None:
         return dict.fromkeys((entity, QuotaEntity(ip=DEFAULT)))
     users = dict.fromkeys((entity.user, DEFAULT)) if entity.user is not None else {}

@@ -19,20 +19,20 @@ from ottla.security.audit.chain import (
 from ottla.security.audit.verification import ChainCheck, Remark, Verified
 
 _NO_HEAD_FILE = "there is no head file, or it is damaged: careless cuts at the end are not found"
-# How often reading is restarted if files vanish.
+# How often the files are read again if one is deleted meanwhile.
 _TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class AuditVerdict:
-    """The chains of all brokers whose files were read. `anchor` is the given hash."""
+    """The verified hash chains of all brokers whose files were read; `anchor` is the given hash."""
 
     chains: tuple[Verified, ...]
     anchor: str | None
 
     @property
     def anchored(self) -> Verified | None:
-        """The chain with the line of that hash."""
+        """Return the chain that has a line with the given hash."""
         return next((chain for chain in self.chains if chain.anchor_line), None)
 
     @property
@@ -43,7 +43,7 @@ class AuditVerdict:
 
 
 def audit_files(target: Path) -> list[AuditFile]:
-    """The audit file `target`, or all in that folder, in order.
+    """Return the audit file `target`, or all audit files in that folder, in order.
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
@@ -71,7 +71,7 @@ def _listed(target: Path) -> list[Path]:
 
 
 def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
-    """Verify the chains in a file or folder; `anchor` is the hash of a noted line.
+    """Verify the hash chains in a file or folder; `anchor` is the noted hash of a line.
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
@@ -79,7 +79,7 @@ def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
         try:
             return _verify(target, anchor)
         except FileNotFoundError:
-            # Retention removed it meanwhile; the remaining lines show that.
+            # Retention deleted a file meanwhile; the next attempt reads the remaining files.
             continue
     raise OttlaError(
         ErrorCode.LOG_DIR_NOT_FOUND,
@@ -91,9 +91,9 @@ def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
 def _verify(target: Path, anchor: str | None) -> AuditVerdict:
     folder = target.parent if target.is_file() else target
     is_whole = target.is_dir()
-    # Read before the files, so that a broker that is writing is not ahead of them.
+    # Read before the files, because a broker may be writing lines at the same time.
     noted = {broker: _noted(folder, broker) for broker in _with_heads(folder)}
-    # A broker with a head file and no other has lost all files.
+    # A broker that has a head file but no other file has lost all its audit files.
     files = _files_in(folder) if is_whole and noted else audit_files(target)
     last = {file.broker: file for file in _files_in(folder)}
     brokers = {file.broker for file in files} | (set(noted) if is_whole else set())
@@ -126,10 +126,10 @@ def _noted(folder: Path, broker: int) -> Head | None:
 
 
 def audit_lines(target: Path) -> Iterator[Line]:
-    """The lines of a file, or of all in a folder; invalid lines are left out."""
+    """Yield the lines of a file, or of all files in a folder; skip invalid lines."""
     folder = target.parent if target.is_file() else target
     for file in audit_files(target):
-        # Retention may remove one meanwhile.
+        # Retention may delete a file meanwhile.
         with contextlib.suppress(FileNotFoundError), (folder / file.name).open("rb") as lines:
             for data in lines:
                 line = parse_line(data.removesuffix(b"\n"))

@@ -1,4 +1,4 @@
-"""The health of a cluster: all its faults, and each broker's load."""
+"""The health of a cluster: all its problems, and the load of each broker."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,9 +13,9 @@ from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
 
-# An internal topic keeps the replicas it was created with. A cluster that had one broker when its
-# first group committed, and has three now, still has one copy of all committed offsets.
-# By topic: the broker setting of its replication factor.
+# An internal topic keeps the replication factor it was created with. If the cluster had one broker
+# when the first group committed, all committed offsets have one copy, even with three brokers now.
+# For each topic, the broker setting of its replication factor.
 FACTORS: Mapping[str, str] = {
     "__consumer_offsets": "offsets.topic.replication.factor",
     "__transaction_state": "transaction.state.log.replication.factor",
@@ -26,9 +26,9 @@ FACTORS: Mapping[str, str] = {
 def too_few_replicas(
     standings: Iterable[PartitionStanding], brokers: int, factors: Mapping[str, int]
 ) -> list[Finding]:
-    """Topics with fewer replicas than configured and than there are live `brokers`.
+    """Report internal topics with fewer replicas than configured and than there are `brokers`.
 
-    `factors` are the values of the settings by their names.
+    `factors` has the configured replication factors by setting.
     """
     found: dict[tuple[str, int, int], list[TopicPartition]] = {}
     for one in standings:
@@ -50,7 +50,7 @@ def too_few_replicas(
 
 
 def cleaner_findings(cleaners: Iterable[CleanerStanding]) -> list[Finding]:
-    """Logs that cannot be cleaned, by broker and reason; and disabled cleaners."""
+    """Report logs that cannot be cleaned, by broker and reason, and disabled cleaners."""
     found: list[Finding] = []
     for cleaner in cleaners:
         if cleaner.logs and not cleaner.threads:
@@ -88,15 +88,15 @@ def _failed(broker_id: int, why: str, logs: list[FailedCleaning]) -> Finding:
     )
 
 
-# How long `health` waits for a broker that accepts connections but does not answer.
+# How long `health` waits for a broker that accepts connections but sends no answer.
 PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """The faults of a cluster (`findings`), and the data they were found from.
+    """The problems of a cluster (`findings`), and the data they were derived from.
 
-    `controller` is None where no live broker is controller; `counts` are those of `health.counts`.
+    `controller` is None if no live broker is controller; `counts` are those of `health.counts`.
     """
 
     controller: int | None
@@ -124,10 +124,10 @@ class BrokerLoad:
 
 
 async def health(admin: Admin) -> ClusterHealth:
-    """Check the whole cluster for faults.
+    """Check the whole cluster for problems.
 
-    Log directories and cleaners of brokers that do not answer in time are left out: such a broker
-    is seen by its partitions.
+    If a broker does not answer in time, its log directories and cleaner are left out. The
+    findings about partitions show that such a broker has a problem.
     """
     found = await admin.cluster.describe()
     standings = await admin.partitions.standings()
@@ -146,7 +146,7 @@ async def health(admin: Admin) -> ClusterHealth:
 
 
 def live_controller(found: ClusterDescription) -> int | None:
-    """The controller, if that broker is alive."""
+    """Return the controller's id if that broker is alive, else None."""
     live = {broker.broker_id for broker in found.brokers}
     return found.controller_id if found.controller_id in live else None
 
@@ -154,7 +154,7 @@ def live_controller(found: ClusterDescription) -> int | None:
 def broker_loads(
     found: ClusterDescription, standings: Iterable[PartitionStanding]
 ) -> list[BrokerLoad]:
-    """The load of each broker that is alive or has replicas, by id."""
+    """Return the load of each broker that is alive or has replicas, by id."""
     leads: Counter[int] = Counter()
     follows: Counter[int] = Counter()
     out: Counter[int] = Counter()
@@ -177,7 +177,7 @@ def broker_loads(
 
 
 async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
-    """The configured replication factors of internal topics, by the names of the settings."""
+    """Return the configured replication factors of internal topics, by setting."""
     names = list(FACTORS.values())
     entries = await admin.configs.describe(ResourceKind.BROKER, str(broker_id), names)
     return {name: int(entry.value) for name, entry in entries.items() if entry.value is not None}

@@ -15,7 +15,7 @@ CLEANUP_POLICY = "cleanup.policy"
 
 @dataclass(frozen=True, slots=True)
 class CompactionDiagnosis:
-    """The state of each replica; none is asked if the `policy` does not compact."""
+    """A topic's cleanup policy, and the state of each replica's log, if the policy compacts."""
 
     policy: ConfigEntry
     standings: Sequence[CompactionStanding]
@@ -26,9 +26,9 @@ class CompactionDiagnosis:
 
 
 async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnosis:
-    """The cleanup policy of `name`, and the state of each replica's cleaner.
+    """Return the cleanup policy of `name` and the compaction state of each replica.
 
-    Raises UnknownTopic, and ConnectionFailed where the broker of a replica is down.
+    Raises UnknownTopic, and ConnectionFailed if a replica's broker is down.
     """
     entries = await admin.configs.describe(ResourceKind.TOPIC, name.topic, [CLEANUP_POLICY])
     await connections_of(admin).partition(name)
@@ -39,7 +39,7 @@ async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnos
 
 
 def verdict(one: CompactionStanding) -> str:
-    """One sentence on the cleaner's state for this log, with the reason."""
+    """Return one sentence on the compaction of this log, with the reason."""
     if not one.is_enabled:
         return "not compacted: log.cleaner.enable is false, or log.cleaner.threads is 0"
     if one.is_running:
@@ -60,7 +60,7 @@ def verdict(one: CompactionStanding) -> str:
 
 
 def evidence(one: CompactionStanding) -> list[str]:
-    """The evidence for the verdict, line by line."""
+    """Return the evidence for the verdict, line by line."""
     lines = [
         f"offsets    {one.log_start_offset} to {one.log_end_offset}; clean below "
         f"{one.first_dirty}, may be cleaned below {one.end}",

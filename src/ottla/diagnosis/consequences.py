@@ -8,7 +8,7 @@ from ottla.base.settings.check import LOOKED_AT, Oddity, oddities
 
 
 def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | None]) -> str:
-    """The guarantees of a topic with these settings, and their limits."""
+    """Describe the guarantees of a topic with these settings, and their limits."""
     least_in_sync = int(settings.get("min.insync.replicas") or 1)
     return (
         f"{counted(partitions, 'partition')}, {_copies(replicas, least_in_sync)} {_kept(settings)}"
@@ -16,9 +16,9 @@ def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | 
 
 
 def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | None]) -> str:
-    """The effect of the brokers `away`, which have replicas of a topic, being down.
+    """Describe the effect of brokers with replicas of the topic being down (`away`).
 
-    `least` replicas are alive of the partition that has the fewest alive.
+    `least` is the number of live replicas of the partition that has the fewest.
     """
     some = len(away) > 1
     named = ("brokers " if some else "broker ") + ", ".join(map(str, away))
@@ -38,10 +38,10 @@ def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | 
 def notes(
     replicas: int, settings: Mapping[str, str | None], changed: Collection[str] | None = None
 ) -> list[str]:
-    """The contradictions of a topic's settings in effect, a sentence each.
+    """Describe contradictions between a topic's effective settings, a sentence each.
 
-    With `changed`, only oddities in which one of these settings takes part. None are found where
-    the broker did not send all the settings that are compared.
+    With `changed`, return only contradictions that involve one of these settings. A check is
+    skipped if the broker did not send all the settings that it compares.
     """
     return [
         oddity.sentence
@@ -51,7 +51,7 @@ def notes(
 
 
 def after_growth(name: str, before: int, after: int) -> str:
-    """The effect of more partitions."""
+    """Describe the effect of a larger number of partitions."""
     if after == before:
         return f"{name} has {after} partitions already."
     return (

@@ -1,4 +1,4 @@
-"""The decisions that led to a partition's leader and ISR, and why a group rebalanced."""
+"""The broker decisions that explain a partition's leader and ISR, and a group's rebalances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
 from ottla.wire.messages.decisions import DescribedRebalance
 
-# An election changes the ISR, too: dead replicas are removed.
+# Elections are included: they remove dead replicas from the ISR.
 ABOUT_ISR = (
     DecisionKind.CREATED,
     DecisionKind.ISR_SHRUNK,
@@ -35,7 +35,7 @@ ABOUT_LEADER = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStory:
-    """The state of a partition, with its decisions."""
+    """The state of a partition, and the decisions about it."""
 
     standing: PartitionStanding
     story: Story
@@ -44,9 +44,9 @@ class PartitionStory:
 async def story_of(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind]
 ) -> PartitionStory:
-    """The state of `name`, and the brokers' remembered decisions of these kinds.
+    """Return the state of `name`, and the decisions of these kinds that brokers remember.
 
-    Raises UNKNOWN_TOPIC_OR_PARTITION, and UnsupportedByBroker where the cluster is no Ottla.
+    Raises UNKNOWN_TOPIC_OR_PARTITION, and UnsupportedByBroker if the brokers are not Ottla's.
     """
     (standing,) = await standings_of(admin, [name])
     return PartitionStory(standing, await admin.decisions.about(name, kinds))
@@ -54,16 +54,16 @@ async def story_of(
 
 @dataclass(frozen=True, slots=True)
 class GroupRebalances:
-    """A group's state, and its rebalances that brokers remember."""
+    """A group's state, and the rebalances of it that brokers remember."""
 
     group: GroupDescription
     story: RebalanceStory
 
 
 async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
-    """Get a group's rebalances.
+    """Return a group's state and its remembered rebalances.
 
-    Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker if no broker is Ottla.
+    Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker if no broker is Ottla's.
     """
     group = await admin.groups.describe(group_id)
     if group.state == "Dead":
@@ -75,7 +75,7 @@ async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
 
 
 def first_cause(one: DescribedRebalance) -> str | None:
-    """The first cause with its member, and the number of other causes; None without causes."""
+    """Describe the first cause and its member, and count the other causes; None without causes."""
     if not one.causes:
         return None
     first = one.causes[0]

@@ -1,4 +1,4 @@
-"""Groups of any kind: members, positions in each partition, and lag."""
+"""The state of groups of any kind: members, positions in each partition, and lag."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from ottla.diagnosis.retention import GroupLoss, group_losses
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """A partition in which a consumer group has committed, or which a member is assigned.
+    """A partition that a consumer group has committed, or that is assigned to a member.
 
-    `committed` None: nothing is committed; `end_offset` None: the partition is gone or has no
-    leader. `loss` is None where the brokers do not say it.
+    `committed` is None without a committed offset. `end_offset` is None if the partition does
+    not exist or has no leader. `loss` is None if the brokers do not report it.
     """
 
     name: TopicPartition
@@ -29,14 +29,14 @@ class GroupPosition:
 
     @property
     def lag(self) -> int | None:
-        """Offsets between the committed one and the end of the log."""
+        """Return the number of offsets from the committed one to the end of the log."""
         if self.committed is None or self.end_offset is None:
             return None
         return max(0, self.end_offset - self.committed)
 
     @property
     def beyond_end(self) -> int:
-        """How far the committed offset is beyond the end of the log; else 0."""
+        """Return how far the committed offset is beyond the end of the log; otherwise 0."""
         if self.committed is None or self.end_offset is None:
             return 0
         return max(0, self.committed - self.end_offset)
@@ -44,7 +44,7 @@ class GroupPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupPosition:
-    """A partition that a share group reads, with the member ids assigned to it."""
+    """A partition that a share group reads, and the ids of the members that read it."""
 
     name: TopicPartition
     start_offset: int | None
@@ -53,12 +53,12 @@ class ShareGroupPosition:
 
 
 def is_classic(listing: GroupListing) -> bool:
-    """Whether the group is of the classic protocol, as all groups of older brokers are."""
+    """Whether the group uses the classic protocol, like all groups of older brokers."""
     return listing.kind.lower() in ("", "classic")
 
 
 async def listed_group(admin: Admin, group_id: str) -> GroupListing:
-    """The group in the group list. Raises GROUP_ID_NOT_FOUND, naming a similar one."""
+    """Return the group's entry in the list. Raises GROUP_ID_NOT_FOUND, naming a similar group."""
     listed = {listing.group_id: listing for listing in await admin.groups.all()}
     if group_id not in listed:
         names = list(listed)
@@ -69,9 +69,9 @@ async def listed_group(admin: Admin, group_id: str) -> GroupListing:
 
 
 async def described_group(admin: Admin, group_id: str) -> GroupDescription:
-    """The group's description. Raises GROUP_ID_NOT_FOUND, naming a similar one.
+    """Describe a group. Raises GROUP_ID_NOT_FOUND, naming a similar group.
 
-    Of a group of the consumer protocol (KIP-848) only the state is known.
+    For a group of the consumer protocol (KIP-848), only the state is returned.
     """
     listing = await listed_group(admin, group_id)
     if listing.kind.lower() == SHARE:
@@ -83,7 +83,7 @@ async def described_group(admin: Admin, group_id: str) -> GroupDescription:
 
 
 async def positions(admin: Admin, description: GroupDescription) -> list[GroupPosition]:
-    """A consumer group's positions by partition."""
+    """Return a consumer group's positions by partition."""
     committed = await admin.groups.offsets(description.group_id)
     owners = {name: member for member in description.members for name in member.partitions}
     names = sorted({*committed, *owners})
@@ -97,7 +97,7 @@ async def positions(admin: Admin, description: GroupDescription) -> list[GroupPo
 
 
 async def share_positions(admin: Admin, description: GroupDescription) -> list[ShareGroupPosition]:
-    """A share group's positions by partition."""
+    """Return a share group's positions by partition."""
     found = await admin.share_groups.positions(description.group_id)
     members: dict[TopicPartition, list[str]] = {}
     for member in description.members:
@@ -115,6 +115,6 @@ async def share_positions(admin: Admin, description: GroupDescription) -> list[S
 
 
 def total_lag(lags: Iterable[int | None]) -> int | None:
-    """The lag of a group: the sum of the known ones; None if none is known."""
+    """Return the sum of the known lags; None if none is known."""
     known = [lag for lag in lags if lag is not None]
     return sum(known) if known else None

@@ -1,9 +1,8 @@
-"""Finds partitions in trouble, with causes and remedies in sentences. Pure.
+"""Finds partitions with problems, and gives causes and remedies in sentences. Pure.
 
-Four numbers say how far partitions are from all being well: under-replicated (a replica is not
-in sync), offline (no leader), under min ISR (acks=all is refused), at min ISR (the next replica
-that leaves the ISR leads there). They nest; each partition is in one finding, under the worst
-trouble that holds.
+There are four kinds of trouble: under-replicated (a replica is not in sync), offline (no leader),
+under min ISR (acks=all is refused), and at min ISR (acks=all is refused if one more replica leaves
+the ISR). A partition may have several; it is reported once, with the worst.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,7 +18,7 @@ from ottla.storage.disk.reserve import reserve_bytes
 
 
 class Trouble(StrEnum):
-    """The kinds of trouble, in the order of their listing."""
+    """The kinds of trouble, in the order in which they are listed."""
 
     DIRECTORY_OFFLINE = "log directory offline"
     DISK_FULL = "disk full"
@@ -35,7 +34,7 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Partitions with one trouble of one cause, and the remedy. Sentences without full stop."""
+    """Partitions with the same trouble and cause, and the remedy. Sentences lack the full stop."""
 
     trouble: Trouble
     cause: str
@@ -43,9 +42,9 @@ class Finding:
     partitions: tuple[TopicPartition, ...]
 
 
-# A volume with less space than a batch may need, beyond its reserve, refuses appends.
+# A disk that has less free space than one batch needs, beyond its reserve, refuses appends.
 _BATCH_BYTES = 1 << 20
-# With less than this, and less than this share of the volume, the disk is almost full.
+# A disk is almost full if its free space is below both this size and this share of the disk.
 _SCARCE_BYTES = 1 << 30
 _SCARCE_SHARE = 0.02
 
@@ -57,7 +56,7 @@ _MAKE_ROOM = (
 
 
 def disk_findings(directories: Iterable[LogDirectory]) -> list[Finding]:
-    """Log directories that refuse appends, or soon will: offline, full, almost full."""
+    """Report log directories that refuse appends, or will soon: offline, full, almost full."""
     found = [_finding(one) for one in directories]
     return [finding for finding in found if finding is not None]
 
@@ -73,7 +72,7 @@ def _finding(one: LogDirectory) -> Finding | None:
         )
     usable, total = one.usable_bytes, one.total_bytes
     if usable < 0:
-        return None  # A broker that does not say: DescribeLogDirs before version 4.
+        return None  # The broker does not report space: DescribeLogDirs before version 4.
     reserve = reserve_bytes(total)
     if usable < reserve + _BATCH_BYTES:
         return Finding(
@@ -96,7 +95,7 @@ def _finding(one: LogDirectory) -> Finding | None:
 
 
 def counts(standings: Iterable[PartitionStanding]) -> dict[str, int]:
-    """The number of partitions in each trouble; an offline one is also under min ISR."""
+    """Return the number of partitions per trouble; an offline one is also under min ISR."""
     every = list(standings)
     return {
         "under_replicated": sum(one.is_under_replicated for one in every),
@@ -113,7 +112,7 @@ def findings(
     *,
     has_controller: bool = True,
 ) -> list[Finding]:
-    """All troubles of partitions; `moving` are those with a reassignment in progress."""
+    """Report all partitions with trouble; `moving` are those with a reassignment in progress."""
     every = list(standings)
     widest = max((len(one.replicas) for one in every), default=0)
     grouped: dict[tuple[Trouble, str, str], list[TopicPartition]] = {}
@@ -159,7 +158,7 @@ def _explained(
     *,
     is_moving: bool,
 ) -> tuple[str, str]:
-    """The cause and remedy. `widest` is the largest number of replicas of any partition."""
+    """Return cause and remedy. `widest` is the largest number of replicas of any partition."""
     if trouble is Trouble.OFFLINE:
         return _offline(one, live)
     cause, remedy = _missing(one, live, widest, is_moving=is_moving)
@@ -175,7 +174,7 @@ def _explained(
 def _missing(
     one: PartitionStanding, live: Collection[int], widest: int, *, is_moving: bool
 ) -> tuple[str, str]:
-    """Why replicas are not in sync."""
+    """Return the cause and remedy for replicas that are not in sync."""
     out = sorted(broker for broker in one.replicas if broker not in one.isr)
     down = [broker for broker in out if broker not in live]
     if down:
@@ -192,7 +191,7 @@ def _missing(
 
 
 def _without(down: Sequence[int], live: int, widest: int) -> str:
-    """The remedy if brokers are down: a drain needs a live broker for every replica."""
+    """Return the remedy if brokers are down. A drain needs a live broker for every replica."""
     again = f"start {_named(down)} again"
     if live < widest:
         return (
@@ -230,12 +229,12 @@ def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
 
 
 def _brokers(ids: Sequence[int]) -> str:
-    """`broker 3 is`, `brokers 1 and 3 are`."""
+    """Return `broker 3 is`, `brokers 1 and 3 are`."""
     return f"{_named(ids)} {'is' if len(ids) == 1 else 'are'}"
 
 
 def _named(ids: Sequence[int]) -> str:
-    """`broker 3`, `brokers 1 and 3`."""
+    """Return `broker 3`, `brokers 1 and 3`."""
     return f"broker{'' if len(ids) == 1 else 's'} {_list(ids)}"
 
 

@@ -1,4 +1,4 @@
-"""The state of partitions: replicas, the bounds of their logs, and their sizes on disk."""
+"""The state of partitions: replicas, log start and end offsets, and sizes on disk."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST, list_offsets
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """A partition and the bounds of its log; offsets are None if it has no leader."""
+    """A partition with its log's start and end offset; both are None if it has no leader."""
 
     view: PartitionView
     start_offset: int | None
@@ -26,12 +26,12 @@ class PartitionOffsets:
 
     @property
     def offset_count(self) -> int:
-        """The number of offsets in use; 0 if unknown."""
+        """Return the number of offsets from start to end; 0 if unknown."""
         return (self.end_offset or 0) - (self.start_offset or 0)
 
 
 async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[PartitionStanding]:
-    """The state of the partitions `names`, in their order. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+    """Return the state of `names`, in their order. Raises UNKNOWN_TOPIC_OR_PARTITION."""
     found = await admin.partitions.standings(sorted({name.topic for name in names}))
     known = {one.name: one for one in found}
     for name in names:
@@ -41,7 +41,7 @@ async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[Pa
 
 
 async def offsets_of(admin: Admin, view: TopicView) -> list[PartitionOffsets]:
-    """The start and end of the logs of a topic's partitions, from their leaders."""
+    """Return the log start and end offsets of a topic's partitions, from their leaders."""
     led = [
         TopicPartition(view.name, entry.index)
         for entry in view.partitions
@@ -72,13 +72,13 @@ def _unknown(name: TopicPartition, known: Iterable[TopicPartition]) -> OttlaErro
 
 
 def brokers_down(views: Iterable[TopicView], live: Collection[int]) -> tuple[int, ...]:
-    """Brokers with replicas of these topics that are not among `live`, by id."""
+    """Return brokers that have replicas of these topics but are not in `live`, by id."""
     replicas = {broker for view in views for entry in view.partitions for broker in entry.replicas}
     return tuple(sorted(replicas.difference(live)))
 
 
 def fewest_alive(view: TopicView, live: Collection[int]) -> int:
-    """The number of live replicas of the partition that has fewest."""
+    """Return the number of live replicas of the partition that has the fewest."""
     return min(sum(broker in live for broker in entry.replicas) for entry in view.partitions)
 
 
@@ -88,7 +88,7 @@ Offsets = dict[TopicPartition, int]
 async def partitions_of(
     cluster: Cluster, topic: str, chosen: Iterable[int] = ()
 ) -> list[TopicPartition]:
-    """The partitions of the topic, or those `chosen`.
+    """Return the partitions `chosen` of the topic, or all partitions.
 
     Raises UnknownTopic, and UNKNOWN_TOPIC_OR_PARTITION for a number the topic does not have.
     """
@@ -105,13 +105,13 @@ async def partitions_of(
 
 
 async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at: int) -> Offsets:
-    """Offsets by name (EARLIEST, LATEST) or time in ms; -1 if all records are older."""
+    """Return offsets for EARLIEST, LATEST or a time in ms; -1 if all records are older."""
     found = await list_offsets(cluster, dict.fromkeys(partitions, at))
     return {partition: entry.offset for partition, entry in found.items()}
 
 
 async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int) -> Offsets:
-    """As `offsets_at`, without partitions that do not exist or have no leader."""
+    """Like `offsets_at`, but leave out partitions that do not exist or have no leader."""
     views = {view.name: view for view in await admin.topics.all(internal=True)}
     there = [
         place
@@ -125,7 +125,7 @@ async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int)
 
 @dataclass(frozen=True, slots=True)
 class TopicSize:
-    """Bytes of a topic's logs: those of the leaders, and those of all replicas."""
+    """The bytes of a topic's logs: of the leaders only, and of all replicas."""
 
     name: str
     partition_count: int
@@ -134,7 +134,7 @@ class TopicSize:
 
 
 async def topic_sizes(admin: Admin, names: Sequence[str] | None) -> list[TopicSize]:
-    """The sizes of the topics `names` (None: all), the largest first.
+    """Return the sizes of the topics `names` (None: of all topics), the largest first.
 
     Replicas on brokers that are down are not counted. Raises UnknownTopic.
     """

@@ -17,7 +17,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """One client's results. Latencies are per batch, from the call to the acknowledgement."""
+    """One client's results. A batch's latency is the time from the call to the acknowledgement."""
 
     records: int
     bytes: int
@@ -33,7 +33,7 @@ class Performance:
         return self.bytes / self.seconds
 
     def latency_ms(self, share: float) -> float | None:
-        """The latency that `share` of the batches did not exceed."""
+        """Return the latency that `share` of the batches did not exceed (0.99: 99th percentile)."""
         ordered = sorted(self.latencies_ms)
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
 
@@ -42,7 +42,7 @@ async def produce(
     bootstrap: str, topic: str, count: int, record_bytes: int, options: ProducerOptions
 ) -> Performance:
     """Send `count` records of random bytes as fast as they are accepted. Raises DeliveryFailed."""
-    # Each record is a different part of it, so no two are equal.
+    # Each record is a different slice of it, so no two are equal.
     random = os.urandom(record_bytes + _AT_ONCE)
     values = [random[start : start + record_bytes] for start in range(_AT_ONCE)]
     begun: dict[Delivery, float] = {}
@@ -50,7 +50,7 @@ async def produce(
     async with Producer(
         bootstrap, **options, on_delivery=lambda one: ended.update({one: monotonic()})
     ) as producer:
-        # The topic and its leaders are found before the clock starts.
+        # Find the topic and its leaders before the clock starts.
         await partitions_of(connections_of(producer), topic)
         began_s = monotonic()
         for start in range(0, count, _AT_ONCE):
@@ -67,7 +67,7 @@ async def produce(
 
 
 async def consume(bootstrap: str, topic: str, most: int | None) -> Performance:
-    """Read the topic from its beginning to its present end, or `most` records of it."""
+    """Read a topic from its beginning to its present end, or at most `most` records."""
     records = size = 0
     async with Consumer(bootstrap, client_id="ottla-cli") as consumer:
         places: list[TopicPartition] = await partitions_of(connections_of(consumer), topic)

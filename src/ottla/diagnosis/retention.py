@@ -1,4 +1,4 @@
-"""Explains when retention deletes records, which readers it waits for, and what is lost or gone."""
+"""Explains when retention deletes records, which groups delay it, and what was lost."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,9 +21,10 @@ _AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class GroupLoss:
-    """The records that a group lost to retention, and the time of the next deletion.
+    """The records that a group lost to retention, and the time until the next deletion.
 
-    `time_left_ms` None: nothing deletes it as the settings are; 0: it may go at any time.
+    `time_left_ms` is None if no setting deletes the next record, and 0 if it may be deleted at
+    any time.
     """
 
     log_start_offset: int
@@ -32,7 +33,7 @@ class GroupLoss:
 
     @property
     def words(self) -> str | None:
-        """`12 deleted unread, in 2 hours`; None if nothing is or will be lost."""
+        """Return `12 deleted unread, in 2 hours`; None if nothing is or will be lost."""
         words = [f"{self.deleted_unread} deleted unread"] if self.deleted_unread else []
         if self.time_left_ms is not None:
             words.append(in_words(self.time_left_ms))
@@ -43,7 +44,7 @@ class GroupLoss:
 class ReaderStanding:
     """A group that retention waits for.
 
-    `committed` is None if nothing is committed or it is unknown.
+    `committed` is None if it is unknown, or if the group has no committed offset.
     """
 
     group_id: str
@@ -54,7 +55,7 @@ class ReaderStanding:
 
 @dataclass(frozen=True, slots=True)
 class RetentionDiagnosis:
-    """The retention state of a partition, its readers, and their losses."""
+    """The retention of a partition, the groups that delay it, and the unread records it deleted."""
 
     standing: RetentionStanding
     readers: tuple[ReaderStanding, ...]
@@ -62,24 +63,24 @@ class RetentionDiagnosis:
 
 
 async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis:
-    """When records of `name` are deleted, and which groups delay that.
+    """Return when records of `name` are deleted, and which groups delay that.
 
-    Raises UnsupportedByBroker where the cluster is no Ottla.
+    Raises UnsupportedByBroker if the cluster is not Ottla's.
     """
     first = await admin.logs.retention(name)
     offsets = [first.log_start_offset, *first.readers.values()]
     story = await admin.decisions.about(name)
     unread = tuple(one for one in story.records if one.kind == DecisionKind.DELETED_UNREAD)
-    # The times are those for a reader that retention waits for, if there is one.
+    # If there are readers, ask for the times that apply to them.
     reader = next(iter(first.readers), "")
     standing = await admin.logs.retention(name, offsets, group_id=reader)
     return RetentionDiagnosis(standing, readers_of(standing), unread)
 
 
 def readers_of(standing: RetentionStanding) -> tuple[ReaderStanding, ...]:
-    """The readers of a partition; `times_left` has the oldest record's time, then theirs.
+    """Return the readers of a partition. Their times follow the oldest record's in `times_left`.
 
-    A reader that was added since the times were asked for has none, and is left out.
+    A reader that was added after the times were requested has no time, and is left out.
     """
     return tuple(
         ReaderStanding(
@@ -97,9 +98,9 @@ def readers_of(standing: RetentionStanding) -> tuple[ReaderStanding, ...]:
 async def group_losses(
     admin: Admin, group_id: str, committed: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, GroupLoss]:
-    """A group's losses by partition, and when it loses the next record; {} from Kafka's brokers.
+    """Return a group's losses by partition; an empty dict if the brokers are Kafka's.
 
-    Partitions that are gone or have no leader are left out.
+    Partitions that do not exist or have no leader are left out.
     """
     found: dict[TopicPartition, GroupLoss] = {}
     names = sorted(committed)
@@ -118,14 +119,14 @@ async def group_losses(
 
 
 def loss_of(standing: RetentionStanding, offset: int) -> GroupLoss:
-    """The loss of a group that has committed `offset`, the only one with a time in `standing`."""
+    """Return the loss of a group with this committed offset; `standing` has one time, for it."""
     (left,) = standing.times_left
     deleted = max(0, standing.log_start_offset - offset)
     return GroupLoss(standing.log_start_offset, deleted, left.left_ms)
 
 
 def in_words(left_ms: int) -> str:
-    """`now`, or `in 2 hours 5 minutes`: in minutes at the finest, if it is more than one."""
+    """Return `now` or `in 2 hours 5 minutes`; from one minute on, in whole minutes."""
     if not left_ms:
         return "now"
     if left_ms >= _MINUTE_MS:
@@ -135,7 +136,7 @@ def in_words(left_ms: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OffsetLoss:
-    """Offsets lost to one cause. `at_ms` -1: the time is unknown."""
+    """Offsets that were lost for one reason. `at_ms` is -1 if the time is unknown."""
 
     term: str
     offsets: int
@@ -144,7 +145,7 @@ class OffsetLoss:
 
 
 def losses(account: OffsetAccount) -> list[OffsetLoss]:
-    """Each loss of offsets that the account names, by term: compacted, deleted, lost, replaced."""
+    """Return each loss in a ledger, in the order compacted, deleted, lost, replaced."""
     found = [
         OffsetLoss("compacted", one.count, _pass(one), one.at_ms) for one in account.compacted_by
     ]

@@ -1,6 +1,6 @@
-"""Reads the batches in a partition's `.log` files, also damaged ones, without a broker.
+"""Reads the batches in a partition's `.log` files without a broker, even if files are damaged.
 
-Files are read as they are: nothing is cut, repaired or locked, so this may run beside a broker.
+Files are only read: nothing is truncated, repaired or locked, so a broker may run meanwhile.
 """
 
 import mmap
@@ -18,9 +18,9 @@ from ottla.storage.recovery.damage import valid_batch_behind
 
 @dataclass(frozen=True, slots=True)
 class SegmentBatch:
-    """A batch at `position` of `buffer`, the content of `file`.
+    """A batch at `position` of `buffer`, which has the content of `file`.
 
-    `fault` is None if its checksum is right.
+    `fault` is None if the checksum is valid.
     """
 
     file: Path
@@ -32,9 +32,10 @@ class SegmentBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """Bytes from `position` on that are no batch, and the reason.
+    """Bytes from `position` on that are not a valid batch, and the reason.
 
-    `is_end`: nothing valid follows, as after a crash; the broker cuts them off when it starts.
+    `is_end` means that no valid batch follows, as after a crash. The broker truncates such bytes
+    when it starts.
     """
 
     file: Path
@@ -45,7 +46,7 @@ class NoBatch:
 
 
 def segments(path: Path) -> list[Path]:
-    """The segment at `path`, or those of the partition with that folder, in order.
+    """Return the segment file `path`, or all segments of the partition folder `path`, in order.
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
@@ -58,7 +59,7 @@ def segments(path: Path) -> list[Path]:
 
 
 def batches_in(file: Path) -> Iterator[SegmentBatch | NoBatch]:
-    """Each batch of a segment, and the bytes between and after batches."""
+    """Yield each batch of a segment, and the invalid bytes between and after batches."""
     with file.open("rb") as opened:
         if file.stat().st_size == 0:
             return
@@ -112,7 +113,7 @@ def _batch(file: Path, buffer: memoryview, position: int, header: BatchHeader) -
 
 
 class _Mapped:
-    """A mapped file, in the form that `valid_batch_behind` reads."""
+    """A mapped file with the method `pread`, as `valid_batch_behind` requires."""
 
     def __init__(self, content: memoryview) -> None:
         self._content = content

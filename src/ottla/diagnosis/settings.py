@@ -1,4 +1,4 @@
-"""Explains a setting from Ottla's own tables, and finds those that an operator has set. Pure."""
+"""Explains settings from Ottla's own tables, and finds those set by an operator. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def set_by_operator(configs: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
-    """The settings that are not at their defaults, by name."""
+    """Return the settings that are not at their defaults, by name."""
     return [
         configs[name]
         for name in sorted(configs)
@@ -36,7 +36,7 @@ def set_by_operator(configs: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
 
 
 def _is_first_value(entry: ConfigEntry) -> bool:
-    """Whether it is the `min.insync.replicas` that the cluster's first broker stored."""
+    """Whether this is the default `min.insync.replicas` that the cluster's first broker stored."""
     is_stored = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER and entry.name == _MIN_ISR
     return is_stored and any(
         source is ConfigSource.DEFAULT and value == entry.value
@@ -60,10 +60,10 @@ _LONGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A setting of one kind (topic, broker or group). Texts may be empty.
+    """The description of a setting of one kind (topic, broker or group). Texts may be empty.
 
-    `default_words` has a long number as people say it beside; `synonyms` give the value where
-    the setting is not set itself, or stand in for it, finest first.
+    `default_words` is a long default number with its value in larger units. `synonyms` are
+    settings that replace this one or give its default, the finest unit first.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Explanation:
 
 
 def explanations(name: str) -> list[Explanation]:
-    """The setting `name` of each kind that has it; empty if there is none."""
+    """Explain the setting `name` for each kind that has it; empty if no kind has it."""
     found = [_explanation(kind, table[name]) for kind, table in _TABLES if name in table]
     if name in FORMER_SETTINGS:
         found.append(
@@ -95,7 +95,7 @@ def explanations(name: str) -> list[Explanation]:
 
 
 def settings_with(part: str) -> list[Explanation]:
-    """The settings whose names contain `part`. Raises OttlaError, naming similar ones."""
+    """Return the settings whose names contain `part`. Raises OttlaError, naming similar ones."""
     found = [
         _explanation(kind, entry)
         for kind, table in _TABLES
@@ -126,7 +126,7 @@ def _explanation(kind: str, setting: Setting) -> Explanation:
 
 
 def _with_words(setting: Setting, default: str | None) -> str | None:
-    """A long number, followed by its value with a unit."""
+    """Return a long number, followed by its value with a unit."""
     value = setting.default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
         return default if default != "" else "(empty)"
@@ -140,7 +140,7 @@ def _with_words(setting: Setting, default: str | None) -> str | None:
 
 
 def _synonyms(kind: str, name: str) -> list[str]:
-    """The settings that give its default or replace it, finest unit first."""
+    """Return the settings that give its default or replace it, finest unit first."""
     if kind == "topic":
         return [f"broker's {other}" for other, _ in TOPIC_SYNONYMS.get(name, ())]
     if kind == "group":

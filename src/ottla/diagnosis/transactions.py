@@ -10,11 +10,9 @@ from ottla.client.admin.transactions import OpenTransaction
 
 @dataclass(frozen=True, slots=True)
 class StableDiagnosis:
-    """The last stable offset of a partition, and its open transactions.
+    """The last stable offset of a partition, and its open transactions; the first holds it back.
 
-    The first one holds it back.
-
-    Readers of committed records see the offsets before it, others those before `high_watermark`.
+    Consumers with read_committed see the offsets below it, others those below `high_watermark`.
     """
 
     last_stable_offset: int
@@ -23,12 +21,12 @@ class StableDiagnosis:
 
     @property
     def held_back(self) -> int:
-        """The number of offsets not yet visible to read_committed consumers."""
+        """Return the number of offsets that are not visible to read_committed consumers yet."""
         return self.high_watermark - self.last_stable_offset
 
 
 async def stable_offset_of(admin: Admin, name: TopicPartition) -> StableDiagnosis:
-    """The open transactions that hold back the last stable offset of `name`."""
+    """Return the last stable offset of `name`, and the open transactions that hold it back."""
     stable, end = await admin.logs.stable_offsets(name)
     return StableDiagnosis(stable, end, await admin.transactions.open_in([name]))
 
@@ -36,7 +34,7 @@ async def stable_offset_of(admin: Admin, name: TopicPartition) -> StableDiagnosi
 async def hanging_transactions(
     admin: Admin, topics: Sequence[str], *, older_than_ms: int, now_ms: int
 ) -> list[OpenTransaction]:
-    """Hanging transactions of `topics` (none: all) without writes for this long.
+    """Return hanging transactions of `topics` (if empty: of all) without writes for this long.
 
     Partitions without a leader are left out.
     """
@@ -48,7 +46,7 @@ async def hanging_transactions(
 def hanging(
     opened: Iterable[OpenTransaction], older_than_ms: int, now_ms: int
 ) -> list[OpenTransaction]:
-    """The members of `opened` unknown to all coordinators, without writes for this long."""
+    """Return transactions that no coordinator knows and that had no writes for this long."""
     return [
         one
         for one in opened

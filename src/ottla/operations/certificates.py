@@ -1,4 +1,4 @@
-"""Creates an authority and certificates for a laptop; needs the extra `cryptography`."""
+"""Creates a certificate authority and certificates for a laptop; needs the extra `cryptography`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from ottla.base.private_files import make_private_folder, write_private
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY_DAYS = 3650
 _DAYS = 397
-# The clocks of two machines may differ.
+# Certificates are valid from this long ago, because the clocks of two machines may differ.
 _BEFORE = timedelta(hours=1)
 
 
@@ -36,13 +36,13 @@ class Issued:
 
     @property
     def pem(self) -> bytes:
-        """Key and certificate in one PEM text, for `ssl.keystore.location`."""
+        """Return key and certificate in one PEM text, for `ssl.keystore.location`."""
         return key_pem(self.key) + self.certificate.public_bytes(Encoding.PEM)
 
 
 @dataclass(frozen=True, slots=True)
 class DevelopmentFiles:
-    """The created files. `authority_is_new` is False if the authority existed already."""
+    """The paths of the created files. `authority_is_new`: the folder had no authority before."""
 
     folder: Path
     authority_is_new: bool
@@ -77,8 +77,8 @@ def make_development_files(
 ) -> DevelopmentFiles:
     """Make certificates for a broker at `hosts` and for a client, and settings of both.
 
-    An authority that is in the folder signs them, else a new one. Raises OSError, and ValueError
-    where the authority there cannot be read.
+    They are signed by the authority in the folder, or by a new one if there is none. Raises
+    OSError, and ValueError if the authority's files cannot be read.
     """
     folder = folder.absolute()
     make_private_folder(folder)
@@ -90,7 +90,7 @@ def make_development_files(
         authority = new_authority("Ottla development authority", now)
         write_private(found.authority_key, key_pem(authority.key))
         write_private(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
-    # Names of the former certificate stay, because a running broker reloads it.
+    # Keep the host names of the old certificate, because a running broker reloads the new one.
     former = [] if found.authority_is_new else _hosts_in(found.server)
     names = list(dict.fromkeys([*hosts, *former, *LOCAL_HOSTS]))
     write_private(found.server, issue(authority, names[0], now, hosts=names).pem)
@@ -120,7 +120,7 @@ def load_authority(certificate: Path, key: Path) -> Issued:
 
 
 def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    """The key of an authority from its file. Raises OSError, ValueError."""
+    """Load an authority's key from its file. Raises OSError, ValueError."""
     private = load_pem_private_key(path.read_bytes(), None)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
         raise ValueError(f"{path} holds another kind of key than this makes")
@@ -147,15 +147,15 @@ def new_authority(
 def issue(
     authority: Issued, name: str, now: datetime, *, hosts: Iterable[str] = (), days: int = _DAYS
 ) -> Issued:
-    """A certificate for CN=`name`: a broker's with `hosts`, else a client's.
+    """Issue a certificate for CN=`name`: for a broker if it has `hosts`, else for a client.
 
-    With negative `days` it has expired. It does not outlive its authority.
+    It does not outlive its authority. With negative `days` it has expired already.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     end = min(now + timedelta(days=days), authority.certificate.not_valid_after_utc)
     subject = common_name(name)
     alternatives = [_general_name(host) for host in hosts]
-    # A broker is a client of the other brokers, too.
+    # Brokers also connect to other brokers as clients.
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if alternatives:
         purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
@@ -173,12 +173,12 @@ def issue(
 
 
 def common_name(name: str) -> x509.Name:
-    """CN=`name`."""
+    """Return the X.509 name CN=`name`."""
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def hosts_of(certificate: x509.Certificate) -> list[str]:
-    """The names and addresses in the certificate."""
+    """Return the host names and addresses in the certificate."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):
@@ -193,7 +193,7 @@ def serves(
     now: datetime,
     until: datetime,
 ) -> bool:
-    """Whether clients that trust the authority accept a certificate at `hosts` until then."""
+    """Whether clients that trust the authority accept a certificate at `hosts`, until `until`."""
     try:
         certificate.verify_directly_issued_by(authority.certificate)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -205,7 +205,7 @@ def serves(
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A key as unencrypted PEM (PKCS#8, which Java reads)."""
+    """Return a key as unencrypted PEM (PKCS#8, which Java reads)."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 

@@ -1,8 +1,8 @@
 """Lists a topic's dead letters, and sends their records again, each once.
 
-A redrive sends a transaction for each portion of letters: first their records, then a mark for each
-letter to the letters' own topic. So a letter is marked if and only if its record was sent, and
-after a crash another redrive does not send it twice.
+A redrive processes the letters in portions, with one transaction for each. It sends first the
+records, then a mark for each letter to the dead letter topic. So a letter is marked if and only if
+its record was sent, and after a crash the next redrive does not send the record twice.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -31,9 +31,9 @@ _IDLE_POLLS = 60
 
 @dataclass(frozen=True, slots=True)
 class FoundLetter:
-    """A letter, its place, and its record as far as it was copied."""
+    """A dead letter, its place, and the part of its record that was copied."""
 
-    # The topic that has the letter; or a table's file, and then `offset` is the row in it.
+    # The topic of the letter, or a file of a table; then `offset` is the row in the file.
     source: str
     partition: int
     offset: int
@@ -46,12 +46,12 @@ class FoundLetter:
 
     @property
     def place(self) -> str:
-        """The letter's name in commands."""
+        """Return the letter's name for messages and headers."""
         return f"{self.source}-{self.partition}@{self.offset}"
 
     @property
     def is_bare(self) -> bool:
-        """Whether the record was not copied: its content is only in its own topic."""
+        """Whether the letter has no copy of its record, which must be read from its own topic."""
         return self.key is None and self.value is None
 
 
@@ -62,13 +62,13 @@ class Redriven:
     sent: int
     # Letters that were redriven before and are skipped.
     skipped: int
-    # Letters without key and value whose records no longer exist: these were not copied, or were
-    # null.
+    # Letters without a copied key and value whose records no longer exist. Either they were not
+    # copied, or both were null.
     gone: int
 
 
 async def letters_of(admin: Admin, bootstrap: str, topic: str) -> list[FoundLetter]:
-    """All letters of a topic, in order. Raises OttlaError."""
+    """Return all letters of a topic, in order. Raises OttlaError."""
     letters: list[FoundLetter] = []
     marks: set[tuple[int, int]] = set()
     async for partition, record in _records(admin, bootstrap, topic):
@@ -103,15 +103,15 @@ async def redrive(
     to: str | None = None,
     again: bool = False,
 ) -> Redriven:
-    """Send the records of the chosen letters again: to their own topics and partitions, or to `to`.
+    """Send the records of the chosen letters to their own topics and partitions, or to `to`.
 
-    If several redrives of a topic run at once, the one that started last fences the others. Letters
+    If several redrives of a topic run at once, the last to start fences the others. Letters
     that were redriven before are skipped unless `again`. Raises OttlaError.
     """
     async with Producer(
         bootstrap, transactional_id=f"ottla-redrive-{topic}", client_id="ottla-redrive"
     ) as producer:
-        # Before the letters are read, so that no other redrive's marks can follow.
+        # Fence other redrives before reading letters, so that they cannot write marks afterwards.
         await producer.init_transactions()
         letters = [one for one in await letters_of(admin, bootstrap, topic) if chosen(one)]
         due = [one for one in letters if again or not one.redriven]
@@ -135,7 +135,7 @@ async def send_again(producer: Producer, one: FoundLetter, to: str | None) -> No
         to or one.letter.topic,
         one.value,
         one.key,
-        # Records of one key stay in order if they were in one partition.
+        # In the same partition as before, so that records of one key stay in order.
         partition=None if to else one.letter.partition,
         headers=[*one.headers, (REDRIVEN_FROM, one.place.encode())],
     )
@@ -144,7 +144,7 @@ async def send_again(producer: Producer, one: FoundLetter, to: str | None) -> No
 async def with_content(
     admin: Admin, bootstrap: str, letters: Sequence[FoundLetter]
 ) -> list[FoundLetter]:
-    """The letters with their records' content, without those whose records are gone."""
+    """Add the content of their records to the letters; drop letters whose records are gone."""
     wanted: dict[TopicPartition, set[int]] = {}
     for one in letters:
         if one.is_bare:
@@ -176,7 +176,7 @@ async def _records(
     partition: int | None = None,
     span: tuple[int, int] | None = None,
 ) -> AsyncIterator[tuple[int, Record]]:
-    """Yield committed records: of a topic up to its present end, or of a span in a partition."""
+    """Yield committed records of a topic up to its present end, or of a span of one partition."""
     described = (await admin.topics.describe_all([topic]))[0]
     numbers = [one.index for one in described.partitions]
     places = [TopicPartition(topic, n) for n in numbers if partition is None or n == partition]
@@ -205,7 +205,7 @@ async def _polled(
     idle = 0
     while open_places:
         if idle >= _IDLE_POLLS:
-            # The unread rest may have marks: without them a letter could be sent twice.
+            # The records not read may be marks. Without a mark, a letter is sent twice.
             raise OttlaError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"{min(open_places)} gave no record for {_IDLE_POLLS} s before its end; try again",

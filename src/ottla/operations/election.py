@@ -15,7 +15,7 @@ Outcome = Literal["elected", "not needed", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """One partition's election. `refusal`: why it failed; `standing`: the state after it."""
+    """The election of one partition: why it failed, if it did, and the state after it."""
 
     name: TopicPartition
     outcome: Outcome
@@ -24,7 +24,7 @@ class Election:
 
     @property
     def leader(self) -> int | None:
-        """The leader after the election; None if there is none."""
+        """Return the leader after the election; None if there is none."""
         if self.standing is None or self.standing.is_offline:
             return None
         return self.standing.leader
@@ -51,7 +51,7 @@ async def elect(
 def election(
     name: TopicPartition, error: OttlaError | None, standing: PartitionStanding | None
 ) -> Election:
-    """The outcome of an election that ended with `error`, or without one."""
+    """Return the outcome of an election; `error` is None if it succeeded."""
     if error is None:
         return Election(name, "elected", None, standing)
     if error.code is ErrorCode.ELECTION_NOT_NEEDED:
@@ -62,7 +62,7 @@ def election(
 async def abort_hanging(admin: Admin, name: TopicPartition, start_offset: int) -> None:
     """Abort the hanging transaction that begins at `start_offset` of the partition.
 
-    Raises INVALID_TXN_STATE where none begins there, or its coordinator will end it.
+    Raises INVALID_TXN_STATE if no transaction begins there, or if its coordinator will end it.
     """
     for one in await admin.transactions.open_in([name]):
         if one.start_offset != start_offset:

@@ -1,4 +1,4 @@
-"""Changes a group's committed offsets: planned by partition, then applied."""
+"""Plans and applies changes of a group's committed offsets, by partition."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ async def require_all_idle(admin: Admin, group_ids: Iterable[str], doing: str) -
 
 
 def require_idle(description: GroupDescription, doing: str) -> None:
-    """Raise NON_EMPTY_GROUP, naming the members, while the group has any."""
+    """Raise NON_EMPTY_GROUP, which names the members, if the group has any."""
     if description.state in _AT_REST and not description.members:
         return
     count = len(description.members)
@@ -38,10 +38,10 @@ def require_idle(description: GroupDescription, doing: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OffsetMove:
-    """One partition's committed offset, and the one to commit. None: nothing is committed.
+    """The old and the new committed offset of a partition. None means no committed offset.
 
-    For a share group, its start offset. `done` counts acknowledged records at and after
-    the old one: they are delivered again.
+    For a share group, these are start offsets. `done` is the number of acknowledged records at
+    and after the old start offset; they are delivered again.
     """
 
     place: TopicPartition
@@ -54,20 +54,20 @@ class OffsetMove:
 
     @property
     def is_change(self) -> bool:
-        """Whether the offset changes; without a new offset but with a note, it was not found."""
+        """Whether the offset changes. If `new` is None with a note, no new offset was found."""
         if self.new is None and self.note:
             return False
         return self.new != self.old or self.done > 0
 
     @property
     def change(self) -> int | None:
-        """The difference of the offsets; None if either is missing."""
+        """Return the difference of the offsets; None if either is missing."""
         return None if self.old is None or self.new is None else self.new - self.old
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetTarget:
-    """The target: one of these is set. None in `singles`: delete the committed offset."""
+    """The requested offset; one field is set. None in `singles` deletes the committed offset."""
 
     earliest: bool = False
     latest: bool = False
@@ -79,7 +79,7 @@ class OffsetTarget:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """A group's present offsets; None: a share group has the partition without a start offset."""
+    """A group's present offsets. None: a partition of a share group without a start offset."""
 
     is_share: bool = False
     offsets: Mapping[TopicPartition, int | None] = field(default_factory=dict)
@@ -88,17 +88,18 @@ class _Standing:
 
 @dataclass(frozen=True, slots=True)
 class OffsetPlan:
-    """The offsets to change, and the kind of group."""
+    """The offsets to change, and whether the group is a share group."""
 
     is_share: bool
     moves: Sequence[OffsetMove]
 
     @property
     def undoing(self) -> list[tuple[TopicPartition, int | None]]:
-        """The offsets that undo the change; None deletes one.
+        """Return the offsets that undo the plan; None deletes a committed offset.
 
-        A share group forgets whole topics only: of a topic in which it had no start offset
-        anywhere, all partitions are forgotten; in a topic where it had some, those without stay.
+        A share group can delete start offsets only for a whole topic. So if it had no start offset
+        in any partition of a topic, all of them are deleted; otherwise only its old offsets are
+        restored, and new ones stay.
         """
         moved = [move for move in self.moves if move.is_change]
         if self.is_share:
@@ -116,8 +117,9 @@ async def planned(
 ) -> OffsetPlan:
     """Plan the changes, in order. Raises OttlaError for an active or unknown group.
 
-    `topics` restricts it to some topics, or partitions of theirs; else it is all that the group
-    has committed. A group that does not exist yet gets committed offsets, if `topics` names any.
+    `topics` limits the plan to these topics or to partitions of them. Without `topics`, it has
+    all partitions for which the group has committed offsets. A group that does not exist yet
+    gets committed offsets, if `topics` names any.
     """
     listed = {entry.group_id for entry in await admin.groups.all()}
     standing = _Standing()
@@ -167,7 +169,7 @@ async def _share_group_now(admin: Admin, group_id: str) -> _Standing:
 def wished(
     target: OffsetTarget, place: TopicPartition, start: int, end: int, old: int | None, at_time: int
 ) -> tuple[int | None, str]:
-    """The requested offset, and a note on it. `at_time` -1: all records are older."""
+    """Return the requested offset and a note. `at_time` -1 means that all records are older."""
     if target.earliest:
         return start, ""
     if target.latest:
@@ -182,7 +184,7 @@ def wished(
 def bounded(
     place: TopicPartition, start: int, end: int, old: int | None, wish: int | None, note: str
 ) -> OffsetMove:
-    """The move, limited to the log's bounds."""
+    """Return the move to the requested offset, limited to the bounds of the log."""
     if wish is None:
         return OffsetMove(place, start, end, old, wish, note)
     if wish < start:
@@ -199,7 +201,7 @@ async def _places(
     topics: Sequence[tuple[str, list[int]]],
     known: Sequence[TopicPartition],
 ) -> list[TopicPartition]:
-    """The selected partitions."""
+    """Return the partitions that the target or `topics` select, else all `known` ones."""
     if target.singles:
         for place in target.singles:
             await partitions_of(connections_of(admin), place.topic, [place.partition])
@@ -246,7 +248,7 @@ async def apply(admin: Admin, group_id: str, plan: OffsetPlan) -> None:
 async def _forgotten_topics(
     admin: Admin, group_id: str, forgotten: Sequence[TopicPartition]
 ) -> list[str]:
-    """The topics of these partitions. Raises OttlaError if they have other partitions, too."""
+    """Return the topics of these partitions. Raises OttlaError if one has other partitions."""
     topics = sorted({place.topic for place in forgotten})
     for topic in topics:
         left = set(await partitions_of(connections_of(admin), topic)) - set(forgotten)

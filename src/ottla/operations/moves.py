@@ -1,7 +1,7 @@
 """Plans of replica placement in Kafka's file format, carried out a few partitions at a time.
 
-A move that has begun goes on in the cluster even when the caller stops waiting for it; a plan made
-anew then holds what is still to do.
+Moves that have begun continue in the cluster when the caller stops waiting. A new plan then has
+only the moves that are still to do.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ Sizes = Mapping[TopicPartition, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A partition of a plan: its old and new replicas, and the size of one."""
+    """A partition's move: its old and new replicas, and the size of one replica."""
 
     name: TopicPartition
     before: tuple[int, ...]
@@ -32,7 +32,7 @@ class Move:
 
     @property
     def copied_to(self) -> tuple[int, ...]:
-        """Brokers that get a new replica."""
+        """Return the brokers that get a new replica."""
         return tuple(broker for broker in self.after if broker not in self.before)
 
     @property
@@ -42,14 +42,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """A plan, with the data of the partitions it moves."""
+    """A plan, with the sizes of the partitions that it moves."""
 
     plan: Plan
     moves: tuple[Move, ...]
 
     @property
     def copies(self) -> int:
-        """The number of replicas to copy."""
+        """Return the number of replicas to copy."""
         return sum(len(move.copied_to) for move in self.moves)
 
     @property
@@ -74,12 +74,12 @@ class MoveProgress:
 
     @property
     def copied_percent(self) -> int | None:
-        """Rounded down; None if there is nothing to copy."""
+        """Return the percentage, rounded down; None if there is nothing to copy."""
         return 100 * self.copied_bytes // self.total_bytes if self.total_bytes else None
 
 
 def move_plan(plan: Plan, standings: Iterable[PartitionStanding], held: Sizes) -> MovePlan:
-    """The changes of `plan`, from the partitions' state and log sizes."""
+    """Return the moves that `plan` requires, by the partitions' states and log sizes."""
     before = {one.name: one.replicas for one in standings}
     return MovePlan(
         plan,
@@ -91,7 +91,7 @@ def move_plan(plan: Plan, standings: Iterable[PartitionStanding], held: Sizes) -
 
 
 def progress_of(moves: Mapping[TopicPartition, Reassignment], held: Sizes) -> list[MoveProgress]:
-    """The progress of each move, from the present log sizes."""
+    """Return the progress of each move, by the present log sizes."""
     found: list[MoveProgress] = []
     for name, move in sorted(moves.items()):
         sizes = held.get(name, {})
@@ -112,7 +112,7 @@ def progress_of(moves: Mapping[TopicPartition, Reassignment], held: Sizes) -> li
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """The plan in the form that kafka-reassign-partitions reads and writes."""
+    """Convert a plan to the JSON that kafka-reassign-partitions reads and writes."""
     return {
         "version": 1,
         "partitions": [
@@ -123,7 +123,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
 
 
 def from_json(text: str, origin: str) -> Plan:
-    """Parse a plan in that form. Raises OttlaError(INVALID_REQUEST) that names `origin`."""
+    """Parse a plan in that format. Raises OttlaError(INVALID_REQUEST), which names `origin`."""
     try:
         entries = json.loads(text)["partitions"]
         plan = {
@@ -142,7 +142,7 @@ def from_json(text: str, origin: str) -> Plan:
 
 
 def bad_plan(origin: str, why: str) -> OttlaError:
-    """The error for an invalid plan."""
+    """Return the error for an invalid plan."""
     return OttlaError(
         ErrorCode.INVALID_REQUEST,
         f"{origin} is no plan ({why}); write what `ottla partition plan … -o json` writes",
@@ -155,12 +155,12 @@ OnDone = Callable[[int, int], None]
 OnProgress = Callable[[list[MoveProgress]], None]
 
 _POLL_S = 0.25
-# How often partitions are polled after an election until they have the elected leader.
+# How often the metadata is polled for the elected leaders.
 _LOOKS = 40
 
 
 async def sizes(admin: Admin) -> dict[TopicPartition, dict[int, int]]:
-    """The bytes of each partition's log by live broker."""
+    """Return the bytes of each partition's log by live broker."""
     found: dict[TopicPartition, dict[int, int]] = {}
     for folder in await admin.logs.directories():
         for name, size in folder.partition_bytes.items():
@@ -169,9 +169,9 @@ async def sizes(admin: Admin) -> dict[TopicPartition, dict[int, int]]:
 
 
 async def begin(admin: Admin, plan: Mapping[TopicPartition, Sequence[int] | None]) -> None:
-    """Begin the moves, or cancel those with None.
+    """Begin moves; for None, cancel the partition's move.
 
-    Raises the first refusal, after all were requested.
+    All are requested; then the first refusal is raised.
     """
     refusals = [
         error for error in (await admin.partitions.reassign(plan)).values() if error is not None
@@ -190,9 +190,9 @@ async def cancel(admin: Admin, names: Iterable[TopicPartition] | None) -> list[T
 
 
 async def carry_out(admin: Admin, plan: Plan, at_once: int, on_done: OnDone) -> None:
-    """Carry out `plan`, `at_once` partitions at a time, and elect the first replicas.
+    """Move `at_once` partitions of `plan` at a time, then elect their first replicas.
 
-    Raises the first refusal; moves that had begun by then go on.
+    Raises the first refusal; moves that have begun by then continue.
     """
     waiting = list(plan)
     done = 0
@@ -214,7 +214,7 @@ async def carry_out(admin: Admin, plan: Plan, at_once: int, on_done: OnDone) -> 
 
 
 async def lead_first(admin: Admin, names: Sequence[TopicPartition]) -> None:
-    """Elect the first replica of each partition as leader, if it is not and can be."""
+    """Elect the first replica of each partition, if it is in sync and not the leader."""
     outcomes = await admin.partitions.elect_leaders(ElectionKind.PREFERRED, names)
     for error in outcomes.values():
         if error is not None and error.code not in (
@@ -235,7 +235,7 @@ async def wait(
 
 
 async def under_way(admin: Admin, names: Iterable[TopicPartition] | None) -> list[MoveProgress]:
-    """The progress of the moves of `names` (None: all partitions)."""
+    """Return the progress of the moves of `names` (None: of all partitions)."""
     moves = await admin.partitions.reassignments(None if names is None else list(names))
     return progress_of(moves, await sizes(admin)) if moves else []
 
@@ -243,7 +243,7 @@ async def under_way(admin: Admin, names: Iterable[TopicPartition] | None) -> lis
 async def leaders_seen(
     admin: Admin, names: Sequence[TopicPartition], wanted: Callable[[PartitionStanding], bool]
 ) -> dict[TopicPartition, PartitionStanding]:
-    """The state of `names` once all have the `wanted` leader, or after some seconds."""
+    """Wait until all of `names` have the `wanted` leader, or some seconds; return their states."""
     topics = sorted({name.topic for name in names})
     for attempt in range(_LOOKS):
         every = {one.name: one for one in await admin.partitions.standings(topics)}

@@ -18,11 +18,12 @@ async def plan_placement(
     chosen: Collection[int] | None,
     replicas: int | None,
 ) -> MovePlan:
-    """Plan to put `names` on the `chosen` brokers (None: all live ones), with as many replicas.
+    """Plan to put `names` on the `chosen` brokers (None: all live brokers).
 
-    Replicas that are on chosen brokers stay there. Raises INVALID_REPLICA_ASSIGNMENT where a
-    chosen broker is not alive, INVALID_REPLICATION_FACTOR where they are too few for the
-    replicas, and UNKNOWN_TOPIC_OR_PARTITION.
+    `replicas` is the new replication factor (None: unchanged). Replicas that are on chosen
+    brokers stay there. Raises INVALID_REPLICA_ASSIGNMENT if a chosen broker is not alive,
+    INVALID_REPLICATION_FACTOR if there are fewer brokers than replicas, and
+    UNKNOWN_TOPIC_OR_PARTITION.
     """
     found = await admin.cluster.describe()
     racks = {broker.broker_id: broker.rack for broker in found.brokers}
@@ -33,7 +34,7 @@ async def plan_placement(
 
 
 async def plan_reassignment(admin: Admin, wanted: Plan) -> tuple[MovePlan, list[PartitionStanding]]:
-    """The part of `wanted` that is still to do, and the partitions' state.
+    """Return the moves of `wanted` that are still to do, and the partitions' states.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION.
     """
@@ -58,7 +59,7 @@ def _chosen(
 
 @dataclass(frozen=True, slots=True)
 class BalancePlan:
-    """The moves, and the partitions whose leadership returns to their first replica."""
+    """The moves of a balance, and the partitions whose first replica becomes leader again."""
 
     moves: MovePlan
     given_back: tuple[TopicPartition, ...]
@@ -69,9 +70,9 @@ class BalancePlan:
 
 
 async def plan_balance(admin: Admin) -> BalancePlan:
-    """Plan to give each broker as many replicas and leaders as any other.
+    """Plan moves after which all brokers have about as many replicas and leaders.
 
-    Partitions that are being moved count with the replicas they will have, and stay as they are.
+    Partitions with a move in progress are counted with their new replicas, and not planned.
     """
     found = await admin.cluster.describe()
     standings = await admin.partitions.standings()
@@ -85,7 +86,7 @@ async def plan_balance(admin: Admin) -> BalancePlan:
 
 
 async def balance(admin: Admin, plan: BalancePlan, at_once: int, on_done: OnDone) -> None:
-    """Carry out the plan, `at_once` partitions at a time."""
+    """Apply the plan, `at_once` partitions at a time."""
     await carry_out(admin, plan.moves.plan, at_once, on_done)
     if plan.given_back:
         await lead_first(admin, plan.given_back)
@@ -94,7 +95,7 @@ async def balance(admin: Admin, plan: BalancePlan, at_once: int, on_done: OnDone
 def led_by_others(
     standings: Iterable[PartitionStanding], besides: Collection[TopicPartition]
 ) -> tuple[TopicPartition, ...]:
-    """Partitions whose first replica is in sync and not the leader, without those `besides`."""
+    """Return partitions whose first replica is in sync but not leader, except `besides`."""
     return tuple(
         one.name
         for one in standings
@@ -104,17 +105,17 @@ def led_by_others(
 
 @dataclass(frozen=True, slots=True)
 class DrainPlan:
-    """The moves off the broker; `stay` are partitions that no other broker could lead."""
+    """The moves off a broker. `stay` are partitions that no other broker can lead."""
 
     moves: MovePlan
     stay: tuple[TopicPartition, ...]
 
 
 async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> DrainPlan:
-    """Plan to move all replicas off the broker, or (`only_leaders`) all leadership.
+    """Plan to move all replicas, or only all leaderships, from a broker to others.
 
-    Raises BROKER_NOT_AVAILABLE where there is no such broker and it has no replicas, and
-    INVALID_REPLICATION_FACTOR where the other brokers are too few to take its replicas.
+    Raises BROKER_NOT_AVAILABLE if the broker does not exist and has no replicas, and
+    INVALID_REPLICATION_FACTOR if there are too few other brokers for its replicas.
     """
     found = await admin.cluster.describe()
     standings = await admin.partitions.standings()
@@ -136,7 +137,7 @@ async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> Dra
 def _led_on(
     standings: Iterable[PartitionStanding], plan: Plan, broker_id: int
 ) -> tuple[TopicPartition, ...]:
-    """The partitions that the broker leads and will keep leading."""
+    """Return the partitions that the broker leads, and leads still after the plan."""
     return tuple(one.name for one in standings if one.name not in plan and one.leader == broker_id)
 
 

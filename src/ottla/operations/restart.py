@@ -18,7 +18,7 @@ _LISTENING = "0A"
 
 
 def serving(addresses: Iterable[Address]) -> dict[Address, int]:
-    """The process that listens on each address, of this machine and of a user visible to us."""
+    """Return the process that listens on each address of this machine, if it is visible to us."""
     local = {one.port: one for one in addresses if _is_local(one.host)}
     sockets = {inode: local[port] for port, inode in _listeners() if port in local}
     found: dict[Address, int] = {}
@@ -29,7 +29,7 @@ def serving(addresses: Iterable[Address]) -> dict[Address, int]:
 
 
 def _is_local(host: str) -> bool:
-    """Whether a socket of this machine can have the address of `host`."""
+    """Whether `host` is an address of this machine."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -40,7 +40,7 @@ def _is_local(host: str) -> bool:
 
 
 def _listeners() -> Iterator[tuple[int, str]]:
-    """Port and inode of each socket that listens."""
+    """Yield port and inode of each listening socket."""
     for table in _TABLES:
         with contextlib.suppress(OSError), open(table, encoding="ascii") as lines:
             for line in list(lines)[1:]:
@@ -50,7 +50,7 @@ def _listeners() -> Iterator[tuple[int, str]]:
 
 
 def _open_sockets() -> Iterator[tuple[int, str]]:
-    """Process and inode of each open socket."""
+    """Yield process id and inode of each open socket."""
     with contextlib.suppress(OSError):
         for name in filter(str.isdecimal, os.listdir("/proc")):
             with contextlib.suppress(OSError):
@@ -65,16 +65,16 @@ _POLL_S = 0.2
 
 
 async def pids(admin: Admin) -> dict[int, int]:
-    """The process ids of the live brokers on this machine."""
+    """Return the process ids of the live brokers on this machine."""
     brokers = (await admin.cluster.describe()).brokers
     found = serving(one.address for one in brokers)
     return {one.broker_id: found[one.address] for one in brokers if one.address in found}
 
 
 async def restart(admin: Admin, broker_id: int, timeout_s: float) -> tuple[int, int]:
-    """Stop the broker in order and restart it; return its old and new process id.
+    """Restart a broker by a controlled shutdown; return its old and new process id.
 
-    Raises OttlaError where it is not run by `ottla start --brokers` on this machine, and
+    Raises OttlaError if `ottla start --brokers` does not run it on this machine, and
     REQUEST_TIMED_OUT.
     """
     brokers = [one.broker_id for one in (await admin.cluster.describe()).brokers]
@@ -109,5 +109,5 @@ async def _pid_now(admin: Admin, broker_id: int) -> int | None:
     try:
         return (await pids(admin)).get(broker_id)
     except ClientError:
-        # It is stopping or not back yet, and no other broker is known.
+        # The broker is stopping or not back yet, and the client knows no other broker to ask.
         return None

@@ -1,4 +1,4 @@
-"""Changes settings, and shows old and new values; proposes similar names for unknown ones."""
+"""Changes settings and returns old and new values; suggests similar names for unknown ones."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A setting before and after; None: unknown to the broker."""
+    """A setting before and after a change. None means that the broker does not know it."""
 
     name: str
     before: ConfigEntry | None
@@ -26,11 +26,11 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanges:
-    """The changes made.
+    """The result of a change of settings.
 
-    `unknown` has a sentence for each name that the broker took and Ottla does not know: Kafka's
-    brokers store such names, and no part of them reads those. `notes` say what is odd about a
-    topic's settings since.
+    `unknown` has a sentence for each name that the broker accepted but Ottla does not know.
+    Kafka's brokers store such settings, but do not use them. `notes` describe contradictions
+    between a topic's settings after the change.
     """
 
     changes: tuple[SettingChange, ...] = ()
@@ -45,9 +45,9 @@ async def change_settings(
     changes: Mapping[str, str | None],
     known: Iterable[str],
 ) -> SettingChanges:
-    """Make the changes (None: back to the default), and wait until the brokers show them.
+    """Change settings (None: reset to the default), and wait until the brokers show the change.
 
-    Raises OttlaError where the broker refuses them, naming the nearest of the names `known`.
+    Raises OttlaError if the broker refuses a setting; it suggests a similar name of `known`.
     """
     before = await admin.configs.describe(kind, name, changes)
     try:
@@ -67,7 +67,7 @@ async def change_settings(
 
 
 def naming_nearest(error: OttlaError, names: Iterable[str], known: Iterable[str]) -> OttlaError:
-    """The `error` about settings, with a proposal from `known` if the broker made none."""
+    """Return the error of a change; add similar names from `known` if the broker named none."""
     if error.code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST):
         return error
     if "did you mean" in error.message:
@@ -76,7 +76,7 @@ def naming_nearest(error: OttlaError, names: Iterable[str], known: Iterable[str]
 
 
 def nearest_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A question for each unknown one of `names` that proposes a similar one of `known`."""
+    """Return a question that suggests a similar name of `known`, for each unknown name."""
     known = list(known)
     hints: list[str] = []
     for name in names:
@@ -87,7 +87,7 @@ def nearest_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def _is_made(before: ConfigEntry | None, after: ConfigEntry | None, asked: str | None) -> bool:
-    """Whether a change is visible, or cannot be, because it changes nothing."""
+    """Whether a change is visible, or changes nothing and so cannot become visible."""
     if before is None or after is None or after.is_sensitive:
         return True
     if (before.value, before.source) != (after.value, after.source):

@@ -21,7 +21,7 @@ async def throttle(
     standings: Iterable[PartitionStanding],
     bytes_per_s: int,
 ) -> None:
-    """Limit the copies of `plan` to a rate on each broker, as kafka-reassign-partitions does."""
+    """Limit the rate of the plan's copies on each broker, as kafka-reassign-partitions does."""
     leaders: dict[str, list[str]] = {}
     followers: dict[str, list[str]] = {}
     for one in standings:
@@ -42,7 +42,7 @@ async def throttle(
 
 
 async def remove_throttle(admin: Admin) -> list[str]:
-    """Remove rates and lists from all brokers and topics; return the topics that were throttled.
+    """Remove all rates and replica lists of throttles; return the topics that were throttled.
 
     Raises OttlaError(REASSIGNMENT_IN_PROGRESS) while a partition moves.
     """
@@ -66,7 +66,7 @@ async def remove_throttle(admin: Admin) -> list[str]:
 
 
 async def _list(admin: Admin, topic: str, setting: str, replicas: list[str]) -> None:
-    """Add replicas to a list, unless it already contains all."""
+    """Add replicas to the list in a topic's setting, unless it has them all."""
     held = (await admin.configs.describe(ResourceKind.TOPIC, topic, [setting]))[setting].value
     if held != _ALL:
         await admin.configs.alter(

@@ -1,4 +1,4 @@
-"""Creates and deletes topics, and reports facts worth knowing at that moment."""
+"""Creates and deletes topics, and returns notes for their owner."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ DELETE_DELAY = "file.delete.delay.ms"
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """An existing topic; `is_new`: it was just created. `live` are the live brokers."""
+    """A topic after `create_topic`. `is_new`: it did not exist before. `live`: the live brokers."""
 
     view: TopicView
     is_new: bool
@@ -29,7 +29,7 @@ class CreatedTopic:
 
     @property
     def values(self) -> dict[str, str | None]:
-        """The settings in effect."""
+        """Return the effective settings."""
         return {entry.name: entry.value for entry in self.configs.values()}
 
     @property
@@ -38,12 +38,12 @@ class CreatedTopic:
 
     @property
     def brokers_down(self) -> tuple[int, ...]:
-        """Brokers with replicas of it that are down."""
+        """Return the brokers that have replicas of the topic and are down."""
         return brokers_down([self.view], self.live)
 
     @property
     def notes(self) -> list[str]:
-        """Notes for its owner, a sentence each."""
+        """Return notes for the topic's owner, a sentence each."""
         down = self.brokers_down
         found = notes(self.replication_factor, self.values)
         if down:
@@ -54,7 +54,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True)
 class DeletedTopics:
-    """When the brokers remove the files, and which brokers do so only after their return."""
+    """When the brokers delete the files, and which brokers are down and delete them later."""
 
     delay_ms: int
     brokers_down: tuple[int, ...]
@@ -69,9 +69,9 @@ async def create_topic(
     *,
     if_not_exists: bool = False,
 ) -> CreatedTopic:
-    """Create a topic; None leaves a number to the brokers.
+    """Create a topic. None means the broker's default number.
 
-    Raises OttlaError where the broker refuses, naming the nearest for settings that do not exist.
+    Raises OttlaError if the broker refuses; for an unknown setting it suggests a similar name.
     """
     is_new = True
     try:
@@ -89,7 +89,7 @@ async def create_topic(
 
 
 async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
-    """Delete topics with all their records. Raises UnknownTopic, before any is deleted."""
+    """Delete topics with all their records. Raises UnknownTopic before it deletes any."""
     views = await admin.topics.describe_all(names)
     live = await admin.cluster.brokers()
     delays_ms = [await _delete_delay_ms(admin, name) for name in names]
@@ -98,7 +98,7 @@ async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
 
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:
-    """How long the brokers keep the files of a deleted topic."""
+    """Return how long the brokers keep the files of a deleted topic, in ms."""
     found = await admin.configs.describe(ResourceKind.TOPIC, name, [DELETE_DELAY])
     return int(found[DELETE_DELAY].value or 0)
 
@@ -136,5 +136,5 @@ async def compact(
 
 
 def is_done(one: CompactionStanding) -> bool:
-    """Whether the cleaner has finished the request."""
+    """Whether the cleaner has finished the request, or failed."""
     return one.wanted_end < 0 and not one.is_running

@@ -1,4 +1,4 @@
-"""The login of a client of a secured cluster, in the settings of each library; new passwords."""
+"""The login of a client of a secured cluster, as settings of each client library; passwords."""
 
 import ssl
 from base64 import urlsafe_b64encode
@@ -19,7 +19,7 @@ MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 def jaas(user: str, password: str) -> str:
-    """`sasl.jaas.config` of a user; neither text has quotes or backslashes."""
+    """Return `sasl.jaas.config` of a user; the texts must have no quotes or backslashes."""
     return f'{MODULE} required username="{user}" password="{password}";'
 
 
@@ -39,7 +39,7 @@ class ClientLogin:
         return self.authority.startswith("-----BEGIN")
 
     def for_java(self) -> dict[str, str]:
-        """For Kafka's own clients and tools, and for Ottla's."""
+        """Return the settings for Kafka's own clients and tools, and for Ottla's."""
         where = "certificates" if self._is_pem else "location"
         return {
             "security.protocol": PROTOCOL,
@@ -50,7 +50,7 @@ class ClientLogin:
         }
 
     def for_librdkafka(self) -> dict[str, str]:
-        """For clients on librdkafka: confluent-kafka, kcat and others."""
+        """Return the settings for clients on librdkafka: confluent-kafka, kcat and others."""
         where = "pem" if self._is_pem else "location"
         return {
             "security.protocol": PROTOCOL,
@@ -61,7 +61,7 @@ class ClientLogin:
         }
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Keyword arguments of kafka-python and aiokafka."""
+        """Return the keyword arguments for kafka-python and aiokafka."""
         context = ssl.create_default_context(
             cafile=None if self._is_pem else self.authority,
             cadata=self.authority if self._is_pem else None,
@@ -79,14 +79,14 @@ _BYTES: Final = 24
 
 
 def new_password() -> str:
-    """A random password of characters that need no quoting in files or shells."""
+    """Return a random password of characters that need no quoting in files or shells."""
     return urlsafe_b64encode(random_bytes(_BYTES)).decode()
 
 
 def kept_password(path: Path) -> str:
-    """The password in a file; a new one if there is none. Raises OttlaError, OSError."""
+    """Return the password in a file; write a new one if missing. Raises OttlaError, OSError."""
     if not path.exists():
-        # Durable before its use: a user whose password is lost could not log in.
+        # Synced to disk before it is used: without the password the user could not log in.
         write_private(path, f"{new_password()}\n".encode(), durably=True)
     password = path.read_text(encoding="utf-8-sig", errors="replace").strip()
     if not password or any(character in password for character in '"\\\n\ufffd'):
@@ -102,7 +102,7 @@ _LOGIN = ("sasl.username", "sasl.password", "sasl.mechanisms")
 
 
 def settings_with_token(config: Mapping[str, str], found: TokenDescription) -> str:
-    """The text of a `client.properties`: `config` with the token as its login. It is a secret."""
+    """Return the text of a `client.properties`: `config` with a token as its login. A secret."""
     kept = {name: value for name, value in config.items() if name not in _LOGIN}
     protocol = config.get("security.protocol", "SASL_PLAINTEXT").upper()
     mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", ""))

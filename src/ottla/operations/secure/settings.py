@@ -1,4 +1,4 @@
-"""The settings of secured brokers, with checks for contradicting ones, and their data folder."""
+"""The settings of secured brokers and their data folder; checks for contradicting settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ottla.operations.secure.login import MECHANISM, PROTOCOL, ClientLogin, jaas
 from ottla.security.principal import ANONYMOUS, Principal, parse_super_users
 
 ADMINISTRATOR: Final = "admin"
-# The user by which brokers log in to each other. It needs no ACLs, as brokers prove the secret.
+# The user as which brokers log in to each other. It needs no ACLs: brokers prove a secret.
 BROKERS: Final = "broker"
 
 _AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -29,7 +29,7 @@ _INTER_BROKER: Final = ("inter.broker.listener.name", "security.inter.broker.pro
 
 @dataclass(frozen=True, slots=True)
 class SecureFolder:
-    """The files in a data folder, which is absolute."""
+    """The paths of the files in the data folder, which is an absolute path."""
 
     folder: Path
 
@@ -43,17 +43,17 @@ class SecureFolder:
 
     @property
     def certificate(self) -> Path:
-        """The brokers' key, then its certificate."""
+        """Return the file with the brokers' key, followed by their certificate."""
         return self.folder / "server.pem"
 
     @property
     def password(self) -> Path:
-        """The file with the administrator's password."""
+        """Return the file with the administrator's password."""
         return self.folder / "admin.password"
 
     @property
     def broker_password(self) -> Path:
-        """The file with the password by which brokers log in to each other."""
+        """Return the file with the password by which brokers log in to each other."""
         return self.folder / "broker.password"
 
     @property
@@ -66,7 +66,7 @@ class SecureFolder:
 
     @property
     def stores(self) -> dict[str, str]:
-        """The key store and trust store settings of brokers."""
+        """Return the key store and trust store settings of brokers."""
         return {
             "ssl.keystore.location": str(self.certificate),
             "ssl.truststore.location": str(self.authority),
@@ -76,19 +76,19 @@ class SecureFolder:
     def is_there(self) -> bool:
         """Whether brokers of this folder were started with --secure.
 
-        Raises PermissionError where the folder is another user's.
+        Raises PermissionError if the folder belongs to another user.
         """
         return any(path.exists() for path in (self.password, self.authority_key, self.for_java))
 
     def login(self) -> ClientLogin:
-        """The administrator's login; with a new password if there is none.
+        """Return the administrator's login; create a password if there is none.
 
         Raises OttlaError, OSError.
         """
         return ClientLogin(ADMINISTRATOR, kept_password(self.password), str(self.authority))
 
     def write_clients(self) -> None:
-        """Write the clients' settings for the present folder and password. Raises OSError."""
+        """Write the clients' settings, with the present folder and password. Raises OSError."""
         login = self.login()
         for path, settings in (
             (self.for_java, login.for_java()),
@@ -100,10 +100,10 @@ class SecureFolder:
 
 
 def secured(given: Mapping[str, str], stores: Mapping[str, str]) -> dict[str, str]:
-    """The settings to add to `given`, which include listeners.
+    """Return the settings to add to `given`, which include listeners.
 
-    `stores` are `ssl.keystore.…` and `ssl.truststore.…`, of PEM. What is given stays; raises
-    OttlaError(INVALID_CONFIG) for what contradicts security.
+    `stores` are the settings `ssl.keystore.…` and `ssl.truststore.…` for PEM. Given settings
+    are never overridden. Raises OttlaError(INVALID_CONFIG) if one contradicts security.
     """
     added = {
         "security.inter.broker.protocol": PROTOCOL,
@@ -123,7 +123,7 @@ def secured(given: Mapping[str, str], stores: Mapping[str, str]) -> dict[str, st
 
 
 def broker_login(given: Mapping[str, str], password: str) -> dict[str, str]:
-    """The settings to add if there are several brokers, which log in to each other."""
+    """Return the settings to add if there are several brokers, which log in to each other."""
     added = {
         "sasl.mechanism.inter.broker.protocol": MECHANISM,
         "sasl.jaas.config": jaas(BROKERS, password),
@@ -132,9 +132,9 @@ def broker_login(given: Mapping[str, str], password: str) -> dict[str, str]:
 
 
 def certificate_hosts(settings: BrokerSettings) -> list[str]:
-    """The host names by which clients reach listeners, as far as settings name them.
+    """Return the host names by which clients reach the listeners, if the settings name them.
 
-    Raises OttlaError(INVALID_CONFIG) for one that cannot stand in a certificate.
+    Raises OttlaError(INVALID_CONFIG) for a name that a certificate cannot contain.
     """
     listening = [each.host for each in listen_addresses(settings)]
     advertised = [each.host for each in advertised_addresses(settings).values()]
@@ -161,7 +161,7 @@ def _check_stores(given: Mapping[str, str]) -> None:
 
 
 def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
-    """Refuse settings that would admit a client without TLS, without a login, or past the ACLs."""
+    """Refuse settings that admit a client without TLS or without a login, or that skip ACLs."""
     for address in listen_addresses(settings):
         if not address.is_tls:
             raise _contradiction(
@@ -208,7 +208,7 @@ def _check_strangers(settings: BrokerSettings) -> None:
 
 
 def _check_brokers(settings: BrokerSettings) -> None:
-    """Refuse settings by which brokers would communicate unencrypted."""
+    """Refuse settings by which brokers would communicate without encryption."""
     protocol = settings.text("security.inter.broker.protocol")
     if "security.inter.broker.protocol" in settings.static and not protocol.endswith("SSL"):
         raise _contradiction(

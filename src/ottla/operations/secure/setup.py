@@ -1,6 +1,6 @@
 """Creates the files of secured brokers in their data folder; needs the extra `cryptography`.
 
-A certificate is made anew before it expires, or where it lacks a name.
+A certificate is renewed before it expires, and if it lacks a host name.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ _AUTHORITY: Final = "Ottla development authority"
 def prepare(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]:
     """Create missing files; return messages for the user.
 
-    Raises OttlaError where a file cannot be used or written.
+    Raises OttlaError if a file cannot be used or written.
     """
     try:
         make_private_folder(files.folder)
@@ -54,7 +54,7 @@ def prepare(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[st
 
 
 def stores_in_memory(hosts: Iterable[str], now: datetime) -> dict[str, str]:
-    """Key, certificate and authority as PEM in settings, for a broker that keeps no files."""
+    """Return key, certificate and authority as PEM settings, for a broker that keeps no files."""
     authority = new_authority(_AUTHORITY, now)
     made = issue(authority, _NAME, now, hosts=dict.fromkeys([*hosts, *LOCAL_HOSTS]))
     return {
@@ -65,9 +65,10 @@ def stores_in_memory(hosts: Iterable[str], now: datetime) -> dict[str, str]:
 
 
 def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]:
-    """Create certificates that are missing or expire soon; return messages, as `prepare`.
+    """Issue certificates that are missing or expire soon; return messages for the user.
 
-    Certificates without the authority's key are their owner's and stay. Raises OttlaError, OSError.
+    If the authority's key is missing, the certificates are the user's own and are not changed.
+    Raises OttlaError, OSError.
     """
     if not files.authority_key.exists() and files.authority.exists():
         if files.certificate.exists():
@@ -83,7 +84,7 @@ def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]
     authority, notes = _authority(files, now)
     wanted = list(dict.fromkeys([*hosts, *LOCAL_HOSTS]))
     if found is None or not serves(found, authority, wanted, now, now + _MARGIN):
-        # Former names stay: running brokers may be reached by them, and reload the certificate.
+        # Keep the old host names: clients may use them, and running brokers reload the certificate.
         former = [] if found is None else hosts_of(found)
         made = issue(authority, _NAME, now, hosts=dict.fromkeys([*wanted, *former]))
         write_private(files.certificate, made.pem, durably=True)
@@ -91,7 +92,7 @@ def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]
 
 
 def _require_own(files: SecureFolder, issuer: x509.Name) -> None:
-    """Refuse to replace a certificate and key signed by a foreign authority."""
+    """Raise an error instead of replacing a certificate and key that another authority signed."""
     authority = _found(files.authority)
     own = {common_name(_AUTHORITY), *([] if authority is None else [authority.subject])}
     if issuer not in own:
@@ -131,7 +132,7 @@ def _authority(files: SecureFolder, now: datetime) -> tuple[Issued, list[str]]:
     if files.authority_key.exists():
         try:
             if not files.authority.exists():
-                # The first start was killed between the two, or a person removed it.
+                # The first start was killed between both files, or the certificate was deleted.
                 _sign_again(files, now)
             found = load_authority(files.authority, files.authority_key)
         except ValueError as error:
@@ -160,7 +161,7 @@ def _authority(files: SecureFolder, now: datetime) -> tuple[Issued, list[str]]:
 
 
 def _sign_again(files: SecureFolder, now: datetime) -> Issued:
-    """Sign with the old key: clients with the former certificate accept what this one signs."""
+    """Sign a new authority certificate with the old key, so that clients need not be changed."""
     made = new_authority(_AUTHORITY, now, load_key(files.authority_key))
     _write_authority(files, made)
     return made
