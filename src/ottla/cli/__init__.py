@@ -1,6 +1,6 @@
-"""The command line: reads words, calls the packages below, and prints their answers.
+"""The command line: parses arguments, calls the packages below, and prints their answers.
 
-A module or package for each noun, with its verbs: `ottla group reset` is in `group`. What is found
-out or changed is the work of `diagnosis`, `operations` and `client`; `text` reads people's words
-and makes tables. Begin with `command`.
+Each noun has a module or package with its verbs: `ottla group reset` is in `group`. `diagnosis`,
+`operations` and `client` do the work; `text` parses what people type, and formats tables. Begin
+with `command`.
 """

@@ -55,7 +55,7 @@ def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rule_of(given: dict[str, Any]) -> Acl:
-    """The ACL of the arguments and options. Raises BadParameter."""
+    """Return the ACL that the arguments and options describe. Raises BadParameter."""
     kind = PatternType.PREFIXED if given["prefixed"] else PatternType.LITERAL
     acl = Acl(
         resource_of(given["resource"], kind),
@@ -72,7 +72,7 @@ def rule_of(given: dict[str, Any]) -> Acl:
 
 
 def principal_of(text: str) -> Principal:
-    """`User:alice`. Raises BadParameter."""
+    """Parse a principal such as `User:alice`. Raises BadParameter."""
     try:
         return parse_principal(text)
     except OttlaError as error:
@@ -80,7 +80,7 @@ def principal_of(text: str) -> Principal:
 
 
 def operation_of(text: str) -> AclOperation:
-    """`read`, `alter-configs`, `all`. Raises BadParameter."""
+    """Parse an operation: `read`, `alter-configs`, `all`. Raises BadParameter."""
     found = _OPERATIONS.get(text.lower().replace("_", "-"))
     if found is None:
         raise click.BadParameter(
@@ -90,7 +90,7 @@ def operation_of(text: str) -> AclOperation:
 
 
 def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> Pattern:
-    """`topic:flights`, `group:readers`, `topic:*`, `cluster`. Raises BadParameter."""
+    """Parse a resource: `topic:flights`, `topic:*`, `cluster`. Raises BadParameter."""
     word, colon, name = text.partition(":")
     found = _RESOURCES.get(word.lower().replace("_", "-"))
     is_other = found is AclResource.CLUSTER and name not in ("", CLUSTER_NAME)
@@ -104,7 +104,7 @@ def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> Pattern:
 
 
 def _row(acl: Acl) -> dict[str, str]:
-    """An ACL as a row of a table."""
+    """Return an ACL as a row of a table."""
     resource = acl.pattern.type.name.lower().replace("_", "-")
     if acl.pattern.type is not AclResource.CLUSTER:
         resource += f":{acl.pattern.name}"
@@ -122,7 +122,7 @@ Result = TypeVar("Result")
 
 
 class ListedAcls(Protocol):
-    """The ACL methods that commands use."""
+    """The ACL methods that the commands use, of a broker's ACLs or of the store's."""
 
     async def find(self, wanted: AclFilter) -> list[Acl]: ...
 
@@ -134,7 +134,7 @@ class ListedAcls(Protocol):
 def with_acls(
     bootstrap: str, store: str | None, work: Callable[[ListedAcls], Awaitable[Result]]
 ) -> Result:
-    """Run `work` with the ACLs, and return its result."""
+    """Run `work` with the ACLs of a cluster or, with `--store`, of a store; return its result."""
     if store is None:
         return with_admin(bootstrap, lambda admin: work(admin.acls))
     # Slow to import, and rarely used.
@@ -211,7 +211,7 @@ async def explain(
 
 
 def _address(host: str) -> str:
-    """The address in the form that brokers see. Raises BadParameter."""
+    """Return the address as brokers see it. Raises BadParameter."""
     try:
         return str(ip_address(host))
     except ValueError:

@@ -185,7 +185,7 @@ def run(properties: Path) -> None:
     settings = read_broker_settings(properties)
     log_to_stderr(logging.INFO, LOG_LAYOUT)
     _warn_of_open_secrets(properties, settings)
-    from ottla.broker.process.main import run as serve  # noqa: PLC0415  # A wrong setting is refused first.
+    from ottla.broker.process.main import run as serve  # noqa: PLC0415  # After the checks.
 
     serve(settings, on_ready=lambda ready: _log.info("serves on port %d", ready.port))
 

@@ -215,7 +215,7 @@ def _show_health(found: ClusterHealth) -> None:
 
 
 def cleaner_line(cleaner: CleanerStanding) -> str | None:
-    """A cleaner's state in one line; None if it has nothing to compact."""
+    """Return a cleaner's state in one line; None if it has no log to compact."""
     if not cleaner.logs:
         return None
     parts = [f"cleaner of broker {cleaner.broker_id}: {counted(cleaner.logs, 'log')}"]
@@ -230,7 +230,7 @@ def cleaner_line(cleaner: CleanerStanding) -> str | None:
 
 
 def cleaner_row(cleaner: CleanerStanding) -> dict[str, Any]:
-    """The whole state of a broker's cleaner."""
+    """Return the whole state of a broker's cleaner."""
     last = None
     if cleaner.last is not None:
         last = {
@@ -307,14 +307,14 @@ def _directory_cells(one: LogDirectory) -> dict[str, Any]:
         "path": one.path,
         "replicas": len(one.partition_bytes),
         "logs": size_words(sum(one.partition_bytes.values())),
-        # Kafka before 3.3 does not report it.
+        # Kafka before 3.3 does not report the space of the disk.
         "usable": None if one.usable_bytes < 0 else size_words(one.usable_bytes),
         "total": None if one.total_bytes < 0 else size_words(one.total_bytes),
     }
 
 
 def numbers_sentence(partitions: int, numbers: Mapping[str, int]) -> str:
-    """The number of partitions, and the number in each kind of trouble."""
+    """Return a sentence with the number of partitions, and of those in each kind of trouble."""
     words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
     return f"{counted(partitions, 'partition')}: {words}".replace("min isr", "min ISR").replace(
         "under replicated", "under-replicated"

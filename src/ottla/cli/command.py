@@ -1,8 +1,8 @@
-"""The `ottla` command: finds the command's module, and shows all errors in one way.
+"""The `ottla` command: imports the module of the requested noun, and shows all errors alike.
 
-A command's module is imported only when that command runs. An error is one sentence with its cause
-and remedy, or with `-o json` an object (`cli.common.error_output`), on standard error; the exit
-code is 1, and 2 for wrong usage, as shells expect.
+A command's module is imported only when that command runs. An error is printed to standard error:
+one sentence with its cause and remedy, or an object with `-o json` (`cli.common.error_output`). The
+exit code is 1, or 2 for wrong usage, as shells expect.
 """
 
 import errno
@@ -17,10 +17,10 @@ from ottla import __version__, _compiled
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.cli.common.error_output import show_error, show_misuse
 
-# The errors of a write without space.
+# The errors of a write to a full disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# By noun: the module of its command, and its line in the overview, read without the import.
+# For each noun: the module of its command, and its line in the overview, which needs no import.
 _COMMANDS = {
     "start": ("ottla.cli.start.start:start", "Start a broker on this machine."),
     "broker": ("ottla.cli.broker:broker", "Run a broker from a file, or empty one."),
@@ -45,7 +45,7 @@ _COMMANDS = {
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
 }
-# Whether the codec is not compiled, and why.
+# A note that the codec is not compiled, and why; empty if it is.
 _plain_codec = _compiled.reason() and f"plain, which is slower: {_compiled.reason()}"
 
 
@@ -80,7 +80,7 @@ class _Nouns(click.Group):
             _drop_output()
             return 0
         except OSError as error:
-            # Our own files and connections raise OttlaError, so this is standard output.
+            # Ottla's own files and connections raise OttlaError, so standard output failed.
             if error.errno not in _FULL:
                 raise
             _drop_output()
@@ -90,7 +90,7 @@ class _Nouns(click.Group):
             ) from error
         except KeyboardInterrupt:
             if sys.stderr.isatty():
-                # On the line below the ^C that the terminal shows.
+                # End the line on which the terminal shows ^C.
                 click.echo(err=True)
             ctx.exit(130)
 
@@ -127,7 +127,7 @@ def _drop_output() -> None:
 def _open_missing_streams() -> None:
     """Open the null device for standard streams that the caller closed.
 
-    Otherwise Python has None in their place, and the first opened file gets their number.
+    Otherwise Python sets them to None, and the next file opened gets their descriptor.
     """
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  # Until the process ends.
@@ -153,7 +153,7 @@ def _refused_by_the_system(error: OSError) -> OttlaError:
 
 
 def main() -> None:
-    """The entry point of the command."""
+    """Run the command: the entry point of the script `ottla`."""
     _open_missing_streams()
     try:
         code = cli.main(standalone_mode=False)
@@ -164,8 +164,8 @@ def main() -> None:
         show_error(error, sys.argv[1:])
         sys.exit(1)
     except OSError as error:
-        # A file named by an option, for example. Click itself ends quietly if the reader has
-        # closed.
+        # An error about a file that an option names, for example. If the reader of the output has
+        # closed it, click itself ends without a message.
         show_error(_refused_by_the_system(error), sys.argv[1:])
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):

@@ -39,7 +39,7 @@ TABLES: dict[str, dict[str, Setting]] = {
     "broker": BROKER_SETTINGS,
     "group": GROUP_SETTINGS,
 }
-# People's name for the settings of all brokers; the protocol's is "".
+# The word for all brokers on the command line; in the protocol it is "".
 _ALL = "all"
 
 kind_argument = click.argument("kind", type=click.Choice(list(KINDS)))
@@ -47,7 +47,7 @@ name_argument = click.argument("name")
 
 
 async def require(admin: Admin, kind: str, name: str) -> None:
-    """Raise if the topic or broker does not exist, naming those that do."""
+    """Raise an error if the topic or broker does not exist; it names those that do."""
     if kind == "topic":
         await admin.topics.describe_all([name])
     elif kind == "broker" and name != _ALL:
@@ -61,7 +61,7 @@ async def require(admin: Admin, kind: str, name: str) -> None:
 
 
 def resource(kind: str, name: str) -> str:
-    """The resource's name in the protocol."""
+    """Return the resource's name in the protocol."""
     return "" if kind == "broker" and name == _ALL else name
 
 

@@ -36,14 +36,14 @@ _OPTIONS = (
 
 
 def choosing(command: Command) -> Command:
-    """Add the options that select letters; partition and offset are those of the record."""
+    """Add the options that select letters; partition and offset are those of the failed record."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def chosen_by(given: dict[str, Any]) -> Callable[[FoundLetter], bool]:
-    """Whether the options select a letter."""
+    """Return a function that says whether the options select a letter."""
 
     def is_chosen(one: FoundLetter) -> bool:
         letter = one.letter
@@ -62,12 +62,12 @@ def chosen_by(given: dict[str, Any]) -> Callable[[FoundLetter], bool]:
 
 
 def is_table(source: str) -> bool:
-    """Whether the source is a table: a path or a URL. No topic's name has a slash."""
+    """Whether the source is a table, as a path or URL. A topic's name cannot have a slash."""
     return "/" in source or Path(source).is_dir()
 
 
 def read_letters(source: str, bootstrap: str) -> list[FoundLetter]:
-    """All letters of a topic or of a table."""
+    """Return all letters of a topic or of a table."""
     if is_table(source):
         import_lake()
         from ottla.lake.write.dead_letters import letters_of_table  # noqa: PLC0415  # An extra.
@@ -231,7 +231,7 @@ def _fields(one: FoundLetter) -> dict[str, Any]:
 
 
 def _text(content: bytes | None) -> str | None:
-    """Bytes as text, or in hexadecimal if they are not text."""
+    """Return bytes as text, or in hexadecimal if they are not text."""
     if content is None:
         return None
     try:

@@ -64,7 +64,7 @@ def delete(group_ids: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> 
 _MEMBER_COLUMNS = ["client_id", "host", "member_id", "instance_id", "partitions"]
 _PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "loss", "client_id"]
 _SHARE_COLUMNS = ["topic", "partition", "start_offset", "lag", "members"]
-# A group, and a row for each of its partitions.
+# A group, and a table row for each of its partitions.
 _Group = tuple[GroupDescription, list[dict[str, Any]]]
 
 
@@ -339,7 +339,7 @@ def _move_row(move: OffsetMove) -> dict[str, Any]:
 def _undoing_command(
     group_id: str, undoing: Sequence[tuple[TopicPartition, int | None]], bootstrap: str
 ) -> str | None:
-    """The command that restores the old offsets; None if nothing changes."""
+    """Return the command that restores the old offsets; None if nothing changes."""
     parts = [
         f"--to-offset {shlex.quote(f'{name.topic}:{name.partition}={back}')}"
         for name, offset in undoing

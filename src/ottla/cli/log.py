@@ -1,4 +1,4 @@
-"""`ottla log`: the contents of log files, and the fate of offsets."""
+"""`ottla log`: shows the contents of log files, and what became of offsets."""
 
 import json
 from dataclasses import asdict
@@ -155,7 +155,7 @@ def _control(record: Record) -> str:
 
 
 def _readable(content: bytes | None) -> str | None:
-    """Bytes as text, or in hexadecimal if they are not text."""
+    """Return bytes as text, or in hexadecimal if they are not text."""
     if content is None:
         return None
     try:

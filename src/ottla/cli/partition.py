@@ -1,4 +1,4 @@
-"""`ottla partition`: elects leaders, plans and makes moves."""
+"""`ottla partition`: elects leaders, and plans and makes moves of partitions."""
 
 from pathlib import Path
 from typing import Any
@@ -239,7 +239,7 @@ def reassign(
 
 
 def _read(file: Path) -> Plan:
-    """The plan in a file. Raises OttlaError(INVALID_REQUEST)."""
+    """Read the plan in a file. Raises OttlaError(INVALID_REQUEST)."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -250,7 +250,7 @@ def _read(file: Path) -> Plan:
 
 
 def _outcome(plan: MovePlan, *, ended: bool, throttled: bool) -> str:
-    """The outcome of a reassignment, for people."""
+    """Return a sentence about the outcome of a reassignment."""
     if not plan.moves:
         return "They are there already."
     if ended:

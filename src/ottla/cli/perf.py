@@ -26,7 +26,7 @@ _SHARES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
 
 
 def show_performance(topic: str, found: Performance, form: str) -> None:
-    """One line, or an object."""
+    """Print the performance as one line, or as a JSON object."""
     latencies = {name: found.latency_ms(share) for name, share in _SHARES}
     if form == "json":
         answer: dict[str, Any] = {

@@ -17,7 +17,7 @@ from ottla.quota.table import check_limit, known_key
 
 
 def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name the entity of a quota."""
+    """Add the options that name the entity of a quota: user, client id or address."""
     for kind, words in (
         ("ip", "Clients that connect from this address."),
         ("client-id", "Clients with this client.id."),
@@ -31,7 +31,7 @@ def entity_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def entity_of(given: dict[str, Any]) -> QuotaEntity:
-    """The entity that the options name. Raises UsageError if they name none or contradict."""
+    """Return the entity that the options name. Raises UsageError for none or a contradiction."""
     names: dict[str, Name | None] = {}
     for kind in ("user", "client_id", "ip"):
         name, default = given.pop(kind), given.pop(f"default_{kind}")
@@ -53,7 +53,7 @@ def entity_of(given: dict[str, Any]) -> QuotaEntity:
 
 
 def number(limit: float | None) -> float | int | None:
-    """A limit; whole numbers have no fraction."""
+    """Return a limit as a number; a whole number becomes an int."""
     return int(limit) if limit is not None and limit == int(limit) else limit
 
 
@@ -112,7 +112,7 @@ async def alter(
 
 
 def _limit(entity: QuotaEntity, name: str, text: str | None) -> float | None:
-    """The limit; None removes it. Raises BadParameter where a broker would refuse it."""
+    """Parse a limit; None removes it. Raises BadParameter if a broker would refuse the limit."""
     try:
         key = known_key(entity, name)
         if text is None:

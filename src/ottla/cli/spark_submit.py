@@ -1,13 +1,13 @@
 """Runs `ottla lake …` under `spark-submit`, with the same arguments and exit codes.
 
-spark-submit runs a Python file, not a command:
+`spark-submit` runs a Python file and no command, so pass it this file:
 
     spark-submit --master … $(python -c 'import ottla.cli.spark_submit as m; print(m.__file__)') \
         run flights.toml
     spark-submit --master … $(python -c 'import ottla.cli.spark_submit as m; print(m.__file__)') \
         flights --to /lake/flights --bootstrap broker:9092
 
-Without a verb it loads.
+The verb may be left out; it is then `load`.
 """
 
 import sys
@@ -17,7 +17,7 @@ from ottla.cli.lake import lake
 
 
 def words_of(words: list[str]) -> list[str]:
-    """Return the arguments of the command `ottla` that correspond to `words`."""
+    """Return the arguments of `ottla` for the arguments of this file."""
     is_load = bool(words) and not words[0].startswith("-") and words[0] not in lake.commands
     return ["lake", *(["load"] if is_load else []), *words]
 

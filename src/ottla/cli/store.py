@@ -1,4 +1,4 @@
-"""`ottla store`: who may read and change the nodes in ZooKeeper."""
+"""`ottla store`: sets which clients may read and change the nodes in ZooKeeper."""
 
 import asyncio
 from dataclasses import replace
@@ -49,7 +49,7 @@ def secure(properties: Path) -> None:
 
 
 def rewrite(properties: Path, *, protects: bool) -> None:
-    """Protect all nodes for the identity in a broker's settings, or open them.
+    """Let only the identity in a broker's settings change the nodes, or let every client do so.
 
     Raises OttlaError.
     """
@@ -78,7 +78,7 @@ async def _rewrite(settings: BrokerSettings, address: str, *, protects: bool) ->
             " zookeeper.ssl.keystore.location with zookeeper.ssl.client.enable=true",
         )
     store = await connect(address, access=replace(access, protects=protects))
-    # An optional extra, which `connect` names if it is missing.
+    # An optional dependency; `connect` raises an error that names it if it is missing.
     from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
 
     assert isinstance(store, ZookeeperStore)

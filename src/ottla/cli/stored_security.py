@@ -1,4 +1,4 @@
-"""ACLs and users in the store itself, for commands with `--store`."""
+"""Changes ACLs and users in the store itself, for commands with `--store`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def with_store(place: str, work: Callable[[StoredSecurity], Awaitable[Result]]) -> Result:
-    """Run `work` with the store of `--store`, and return its result."""
+    """Run `work` with the store that `--store` names, and return the result of `work`."""
 
     async def run() -> Result:
         async with stored_security(store_settings(place)) as stored:
@@ -33,11 +33,11 @@ class StoredAcls:
         self._acls = stored.acls
 
     async def find(self, wanted: AclFilter) -> list[Acl]:
-        """The ACLs that match a filter."""
+        """Return the ACLs that match a filter."""
         return self._acls.matching(wanted)
 
     async def create(self, acls: Iterable[Acl]) -> None:
-        """Add ACLs that were checked already. Raises StoreError."""
+        """Add ACLs, which must be valid. Raises StoreError."""
         await self._acls.create(acls)
 
     async def delete(self, wanted: AclFilter) -> list[Acl]:
@@ -54,7 +54,7 @@ class StoredUsers:
         self._stored = stored
 
     async def find(self, names: Iterable[str] | None = None) -> list[UserDescription]:
-        """The existing users with these names; all users without names."""
+        """Return the users with these names that exist; without names, all users."""
         known = self._stored.users.all()
         return [
             UserDescription(name, {kind: each.iterations for kind, each in held.items()})
@@ -77,12 +77,12 @@ class StoredUsers:
 
 
 _OF_ONE_BROKER = "ottla-store.sqlite"
-# The broker settings that determine its store.
+# The broker settings that say where its store is.
 _PLACES = ("log.dirs", "log.dir", "coordination.connect")
 
 
 def store_settings(place: str) -> BrokerSettings:
-    """Settings that name the store of `place`. Raises OttlaError if it names none."""
+    """Return settings that name the store of `place`. Raises OttlaError if it names no store."""
     scheme, colon, _ = place.partition(":")
     if colon and any(scheme == kind.scheme and kind.outlives_process for kind in KINDS):
         return BrokerSettings({"coordination.connect": place})
@@ -107,7 +107,7 @@ def store_settings(place: str) -> BrokerSettings:
         )
     settings = read_broker_settings(path)
     if settings.static.keys().isdisjoint(_PLACES):
-        # Kafka's default, /tmp/kafka-logs, would be a new store that no broker uses.
+        # The default of Kafka, /tmp/kafka-logs, would be a new store, which no broker uses.
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"--store {place}: the file names no store; set log.dirs or coordination.connect in it"

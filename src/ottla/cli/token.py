@@ -90,9 +90,9 @@ async def create(
 
 @contextmanager
 def _written_later(path: Path | None) -> Iterator[Callable[[str], object]]:
-    """A private file, created before the token, and written completely or not at all.
+    """Create a private file before the token exists; yield a function that writes its text.
 
-    Raises OttlaError.
+    The file gets its name only once it is complete. Raises OttlaError.
     """
     if path is None:
         yield lambda _text: None
@@ -181,7 +181,7 @@ _COLUMNS = ("id", "owner", "requester", "renewers", "expires", "renewable_until"
 
 
 def _row(token: DelegationToken) -> dict[str, object]:
-    """One token."""
+    """Return one token as a row of a table."""
     return {
         "id": token.id,
         "owner": str(token.owner),

@@ -90,7 +90,7 @@ async def describe(admin: Admin, transactional_id: str, form: str) -> None:
 
 
 def description(one: TransactionDescription) -> dict[str, Any]:
-    """The printed form of a transaction."""
+    """Return a transaction in the form that is printed."""
     return {
         "transactional_id": one.transactional_id,
         "state": one.state,
@@ -104,7 +104,7 @@ def description(one: TransactionDescription) -> dict[str, Any]:
 
 
 _HANGING_COLUMNS = ["partition", "start_offset", "producer_id", "producer_epoch", "last_written"]
-# Longer than any transaction may take, unless transaction.max.timeout.ms is raised.
+# By default, transaction.max.timeout.ms limits transactions to this time.
 _OLDEST_MS = 15 * 60_000
 
 

@@ -1,4 +1,4 @@
-"""`ottla user`: who can log in."""
+"""`ottla user`: manages the users that can log in."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class ListedUsers(Protocol):
-    """The user methods that commands use."""
+    """The user methods that the commands use, of a broker's users or of the store's."""
 
     async def find(self, names: Sequence[str] | None = None) -> list[UserDescription]: ...
 
@@ -30,7 +30,7 @@ class ListedUsers(Protocol):
 def with_users(
     bootstrap: str, store: str | None, work: Callable[[ListedUsers], Awaitable[Result]]
 ) -> Result:
-    """Run `work` with the users, and return its result."""
+    """Run `work` with the users of a cluster or, with `--store`, of a store; return its result."""
     if store is None:
         return with_admin(bootstrap, lambda admin: work(admin.users))
     # Slow to import, and rarely used.
@@ -188,13 +188,13 @@ _BYTES_MAX = 64 << 10
 
 
 def read_password(user: str) -> str:
-    """The new password of a user. Raises UsageError if there is none."""
+    """Read the new password of a user. Raises UsageError if there is none."""
     try:
         password = _read(user)
-        # Bytes that are not UTF-8 may have been read as lone surrogates.
+        # Bytes that are not UTF-8 may have been read as lone surrogates, which raise an error here.
         password.encode()
     except UnicodeError:
-        # The original error's text contains the password.
+        # The original error is not shown, because its text contains the password.
         raise click.UsageError(
             "the password is not UTF-8, as which clients send it: save its file as UTF-8"
         ) from None

@@ -1,4 +1,4 @@
-"""`ottla why`: explains the state of a partition or a group by decisions."""
+"""`ottla why`: explains the state of a partition or group by the brokers' decisions."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -336,7 +336,7 @@ async def retention(admin: Admin, name: TopicPartition, form: str) -> None:
 
 
 def _lines(standing: RetentionStanding) -> list[str]:
-    """The settings, and their effect on the oldest record."""
+    """Return lines with the retention settings, and their effect on the oldest record."""
     oldest = standing.times_left[0]
     lines = [
         f"cleanup.policy={standing.cleanup_policy}  retention.ms={standing.retention_ms}  "
@@ -401,7 +401,7 @@ def _retention_answer(found: RetentionDiagnosis) -> dict[str, Any]:
 async def _show_story(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind], about: str, form: str
 ) -> None:
-    """Ask all brokers for their decisions of these kinds, and show them."""
+    """Ask all brokers for their decisions of these kinds, and print them."""
     found = await story_of(admin, name, kinds)
     standing, story = found.standing, found.story
     if form == "json":

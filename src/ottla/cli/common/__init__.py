@@ -1,1 +1,1 @@
-"""The shared parts of commands: options, connection to a cluster, errors, completion of names."""
+"""Code that commands share: options, connections to a cluster, errors, completion of names."""

@@ -10,13 +10,13 @@ from ottla.cli.common.connect import administration
 from ottla.client.admin import Admin
 from ottla.client.connection.cluster import connections_of
 
-# A person waits for the completion.
+# The user waits for the completion.
 _PATIENCE_S = 2.0
 _Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 def _completion(find: Callable[[Admin, str], Awaitable[Iterable[str]]]) -> _Completion:
-    """Complete a word by those of the found names that begin with it."""
+    """Return a completion by the found names that begin with the typed text."""
 
     async def found(bootstrap: str, incomplete: str) -> Iterable[str]:
         async with asyncio.timeout(_PATIENCE_S), administration(bootstrap) as admin:
@@ -26,7 +26,7 @@ def _completion(find: Callable[[Admin, str], Awaitable[Iterable[str]]]) -> _Comp
         try:
             names = asyncio.run(found(context.params["bootstrap"], incomplete))
         except (OttlaError, TimeoutError):
-            # The command itself reports the error.
+            # The command itself reports the error later.
             return []
         return sorted(name for name in names if name.startswith(incomplete))
 
@@ -35,19 +35,19 @@ def _completion(find: Callable[[Admin, str], Awaitable[Iterable[str]]]) -> _Comp
 
 @_completion
 async def topics(admin: Admin, _incomplete: str) -> list[str]:
-    """The topics."""
+    """Complete names of topics."""
     return await connections_of(admin).topic_names()
 
 
 @_completion
 async def groups(admin: Admin, _incomplete: str) -> list[str]:
-    """The groups."""
+    """Complete names of groups."""
     return await admin.groups.list()
 
 
 @_completion
 async def partitions(admin: Admin, incomplete: str) -> list[str]:
-    """The topics; after a topic's full name, its partitions as well."""
+    """Complete names of topics and, after a topic's full name, its partitions."""
     views = await admin.topics.all(internal=True)
     found = [view.name for view in views]
     for view in views:
@@ -58,11 +58,11 @@ async def partitions(admin: Admin, incomplete: str) -> list[str]:
 
 @_completion
 async def brokers(admin: Admin, _incomplete: str) -> list[str]:
-    """The ids of live brokers."""
+    """Complete ids of live brokers."""
     return [str(broker_id) for broker_id in await admin.cluster.brokers()]
 
 
 @_completion
 async def transactional_ids(admin: Admin, _incomplete: str) -> list[str]:
-    """The transactional ids that coordinators know."""
+    """Complete the transactional ids that coordinators know."""
     return [one.transactional_id for one in await admin.transactions.all()]

@@ -1,7 +1,7 @@
-"""Connects a command to its cluster: one loop per command, and no retries on errors.
+"""Connects a command to its cluster: one event loop per command, and no retries on errors.
 
-An asynchronous verb with `@connected` gets an `Admin`. A verb that asks a question in between is
-synchronous and calls `with_admin`, because a loop would keep ctrl-C from ending the question.
+An asynchronous verb with `@connected` gets an `Admin`. A verb that asks the user a question is
+synchronous and calls `with_admin`, because ctrl-C could not end a question inside a loop.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ Result = TypeVar("Result")
 
 
 async def reach(cluster: Cluster) -> None:
-    """Raise at once if no broker answers: a person is waiting, so there are no retries."""
+    """Raise an error at once if no broker answers. There are no retries, because the user waits."""
     await cluster.any_connection()
     if cluster.options.security.identity is None:
-        # If a login is required, ApiVersions is answered and the next request is not. Tried twice,
-        # because a broker may be stopping at this moment.
+        # ApiVersions is answered even without a required login, so another request is needed.
+        # It is tried twice, because a broker may be stopping at this moment.
         try:
             await cluster.refresh()
         except ConnectionFailed:
@@ -33,14 +33,14 @@ async def reach(cluster: Cluster) -> None:
 
 @asynccontextmanager
 async def administration(bootstrap: str) -> AsyncIterator[Admin]:
-    """An `Admin` of a cluster that has answered."""
+    """Yield an `Admin` of a cluster that has answered."""
     async with Admin(bootstrap, client_id="ottla-cli") as admin:
         await reach(connections_of(admin))
         yield admin
 
 
 def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[Result]]) -> Result:
-    """Run `work` with an `Admin`, and return its result."""
+    """Run `work` with an `Admin`, and return the result of `work`."""
 
     async def main() -> Result:
         async with administration(bootstrap) as admin:

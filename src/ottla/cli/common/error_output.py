@@ -1,9 +1,9 @@
-"""Errors of the command: a sentence for people, or with `-o json` an object for programs.
+"""Prints a command's errors: a sentence for people, or with `-o json` an object for programs.
 
-Either goes to standard error, so that standard output holds answers only; the exit code is the
-same for both. The object is `{"error": {"code": …, "message": …, "remedy": …}}`: Kafka's name of
-the error (`USAGE` where the words of the command are wrong), what happened, and what helps, which
-is null where nothing is known.
+Both go to standard error, so that standard output has only answers, and have the same exit code.
+The object is `{"error": {"code": …, "message": …, "remedy": …}}`. The code is Kafka's name of the
+error, or `USAGE` for wrong arguments. The message says what happened, and the remedy what helps;
+it is null if no remedy is known.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ USAGE = "USAGE"
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether the arguments ask for JSON, even if others of them are wrong."""
+    """Whether the arguments ask for JSON, even if other arguments are wrong."""
     for place, word in enumerate(words):
         if word == "--":
             return False
@@ -28,17 +28,17 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def show_error(error: OttlaError, words: Sequence[str]) -> None:
-    """Print the error of a command that was run."""
+    """Print an error that a command raised."""
     if not wants_json(words):
         click.echo(f"ottla: {error.message}{_here(error)} ({error.code.name})", err=True)
         return
-    # Split by the form of our sentences: what happened; what to do.
+    # Ottla's messages have this form: what happened; what to do.
     message, _, remedy = f"{error.message}{_here(error)}".partition("; ")
     _show_object(error.code.name, message, remedy)
 
 
 def show_misuse(error: click.ClickException, words: Sequence[str]) -> None:
-    """Print the error of wrong arguments."""
+    """Print an error about wrong arguments."""
     if not wants_json(words):
         error.show()
         return
@@ -56,7 +56,7 @@ def _show_object(code: str, message: str, remedy: str) -> None:
 
 
 def _here(error: OttlaError) -> str:
-    """The remedy if no broker answers on this machine."""
+    """Return the remedy if no broker answers on this machine."""
     what = error.message
     is_here = "localhost" in what and "is a broker running there?" in what
     is_here = is_here and error.code is ErrorCode.NETWORK_EXCEPTION

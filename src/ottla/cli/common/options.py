@@ -17,13 +17,13 @@ from ottla.base.settings.written_values import plain_value
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _BOOTSTRAP = "localhost:9092"
-# Secrets of one line; others may be PEM, or a login over several lines.
+# The ends of names of secrets that are one line. Other secrets may have several lines.
 _OF_ONE_LINE = ("password", ".secret.key", ".master.key")
 _BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
 
 
 def bootstrap(command: Command) -> Command:
-    """`--bootstrap`: the cluster; and `--config`: the settings to log in to it."""
+    """Add `--bootstrap` (the cluster) and `--config` (the settings to log in to it)."""
     command = click.option(
         "--bootstrap",
         "-b",
@@ -67,7 +67,7 @@ def use_config(path: str) -> None:
 
 
 def store(command: Command) -> Command:
-    """`--store`: the store itself in place of a broker (see `cli.start`)."""
+    """Add `--store`: work on the store itself, without a broker (see `cli.stored_security`)."""
     return click.option(
         "--store",
         metavar="PLACE",
@@ -77,14 +77,14 @@ def store(command: Command) -> Command:
 
 
 def bootstrap_words(bootstrap: str) -> str:
-    """The options with which a printed command reaches the same cluster."""
+    """Return the options with which a printed command reaches the same cluster."""
     if bootstrap == os.environ.get(_BOOTSTRAP_VARIABLE, _BOOTSTRAP):
         return ""
     return f" --bootstrap {shlex.quote(bootstrap)}"
 
 
 def output(command: Command) -> Command:
-    """`-o`: a table for people, or JSON for programs."""
+    """Add `-o`: a table for people, or JSON for programs."""
     return click.option(
         "--output",
         "-o",
@@ -97,7 +97,7 @@ def output(command: Command) -> Command:
 
 
 def settings(example: str) -> Callable[[Command], Command]:
-    """`--set NAME=VALUE`, any number of times; its help shows `example`."""
+    """Add `--set NAME=VALUE`, which may be repeated; its help shows `example`."""
     return click.option(
         "--set",
         "-s",
@@ -125,7 +125,7 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
 
 
 def _secret(name: str, value: str) -> str:
-    """The content of FILE, for `@FILE`. Messages do not repeat other values."""
+    """Return the content of FILE for `@FILE`. Error messages do not repeat other values."""
     if not value.startswith("@"):
         raise click.BadParameter(
             f"{name} is a secret, and other users of this machine can see the words of a command: "
@@ -148,7 +148,7 @@ def _secret(name: str, value: str) -> str:
 
 
 def unset(command: Command) -> Command:
-    """`--unset NAME`, any number of times."""
+    """Add `--unset NAME`, which may be repeated."""
     return click.option(
         "--unset",
         "-u",
@@ -160,7 +160,7 @@ def unset(command: Command) -> Command:
 
 
 def parse_changes(assignments: Iterable[str], unset: Iterable[str]) -> dict[str, str | None]:
-    """The changes in `--set` and `--unset`; None returns a setting to its default."""
+    """Return the changes of `--set` and `--unset`; None resets a setting to its default."""
     changes: dict[str, str | None] = dict(parse_settings(assignments))
     for name in unset:
         if name in changes:
@@ -170,7 +170,7 @@ def parse_changes(assignments: Iterable[str], unset: Iterable[str]) -> dict[str,
 
 
 def at_once(command: Command) -> Command:
-    """`--at-once`: how many partitions of a plan move at the same time."""
+    """Add `--at-once`: how many partitions of a plan move at the same time."""
     return click.option(
         "--at-once",
         type=click.IntRange(1),
@@ -181,12 +181,15 @@ def at_once(command: Command) -> Command:
 
 
 def yes(command: Command) -> Command:
-    """`--yes`: do not ask."""
+    """Add `--yes`: do not ask for confirmation."""
     return click.option("--yes", "-y", is_flag=True, help="Do it without asking.")(command)
 
 
 def confirm(question: str) -> None:
-    """Ask on a terminal; exit with 1 for no. Raises UsageError if there is no terminal."""
+    """Ask on the terminal, and exit with 1 if the answer is no.
+
+    Raises UsageError if there is no terminal.
+    """
     if not sys.stdin.isatty():
         raise click.UsageError("there is no terminal to confirm this on; add --yes")
     if not click.confirm(question, err=True):

@@ -1,1 +1,1 @@
-"""`ottla consume`, in `consume`; `reader` reads, `shape` formats records."""
+"""The command `ottla consume`: `reader` reads records, and `shape` formats them."""

@@ -1,4 +1,4 @@
-"""`ottla consume`: the records of a topic, as text, JSON or in a format of one's own."""
+"""`ottla consume`: shows the records of topics as text, as JSON or by a format string."""
 
 import asyncio
 import re

@@ -18,7 +18,7 @@ from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.partitions import Offsets, offsets_at, partitions_of
 
-# Records per poll: enough for speed, few enough to show them soon.
+# Records per poll: enough to be fast, but few enough to show them soon.
 _POLL_RECORDS = 10_000
 _POLL_MS = 200
 
@@ -41,7 +41,7 @@ class Wish:
 
 
 async def read(bootstrap: str, wish: Wish) -> None:
-    """Show the requested records on standard output, up to the requested end."""
+    """Show the requested records on standard output; stop at the requested end."""
     settings = ConsumerOptions(
         group_id=wish.group,
         enable_auto_commit=False,
@@ -72,7 +72,7 @@ async def read(bootstrap: str, wish: Wish) -> None:
 
 
 async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
-    """Report the log's end, if there is no record at the requested position."""
+    """Print a note to standard error if there is no record at the requested position yet."""
     if wish.start.kind not in ("offset", "time"):
         return
     ends = await offsets_at(cluster, starts, LATEST)
@@ -81,7 +81,7 @@ async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
     empty = {
         place: end for place, end in ends.items() if (asked if is_offset else starts[place]) >= end
     }
-    # A time usually has no record in some partitions; an offset names one record of each.
+    # With a start time, some partitions usually have no record; only an offset must exist in all.
     if not empty or (not is_offset and len(empty) < len(ends)):
         return
     where = ", ".join(f"{place} ends at offset {end}" for place, end in sorted(empty.items()))
@@ -91,7 +91,7 @@ async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
 
 
 async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: Wish) -> Offsets:
-    """The end offsets: the present log ends, or the first records at or after a time."""
+    """Return the present log end offsets or, if lower, the offsets of the time to stop at."""
     ends = await consumer.end_offsets(partitions)
     if wish.until is not None:
         found = await offsets_at(connections_of(consumer), partitions, wish.until)
@@ -115,7 +115,7 @@ class _Reader:
         self._shown = 0
 
     async def read(self) -> None:
-        """Show records up to the count or the end, or forever; commit those that were shown."""
+        """Show records up to the requested count or end, if any; commit the records shown."""
         while not await self._is_done():
             found = (await self._consumer.poll(_POLL_MS / 1000, self._limit())).by_partition
             for records in found:
@@ -125,7 +125,7 @@ class _Reader:
                 await self._commit(found)
 
     async def _commit(self, found: list[Records]) -> None:
-        """Commit positions, but not beyond the end, because those records were not shown."""
+        """Commit positions, but not beyond the requested end: later records were not shown."""
         positions: Offsets = {}
         for records in found:
             place = TopicPartition(records.topic, records.partition)
@@ -139,9 +139,9 @@ class _Reader:
         if wish.count is None:
             return _POLL_RECORDS
         if wish.pattern is not None and not wish.group:
-            # The number of records needed is not known.
+            # It is not known how many polled records will be shown.
             return _POLL_RECORDS
-        # A group commits every polled record, so no more are polled than shown.
+        # With a group every polled record is committed, so poll only as many as will be shown.
         return min(wish.count - self._shown, _POLL_RECORDS)
 
     async def _is_done(self) -> bool:
@@ -176,7 +176,7 @@ class _Reader:
 async def resolved(
     cluster: Cluster, partitions: Iterable[TopicPartition], position: Position
 ) -> Offsets:
-    """The offset of `position` in each partition, limited to the log's bounds."""
+    """Return the offset of `position` in each partition, limited to the log's bounds."""
     partitions = list(partitions)
     starts = await offsets_at(cluster, partitions, EARLIEST)
     if position.kind == "earliest":

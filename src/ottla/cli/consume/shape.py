@@ -14,7 +14,7 @@ from ottla.record.codec import Record
 
 Shape = Callable[[TopicPartition, Record], bytes]
 
-# Characters that a terminal could interpret are shown escaped.
+# Characters that a terminal may interpret, with the escapes that are shown instead.
 _HARMLESS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in b"\t\n"
 }
@@ -23,7 +23,7 @@ _COLOURS = {"key": "blue", "string": "green", "number": "cyan", "word": "magenta
 
 
 def values(*, keys: bool, is_terminal: bool) -> Shape:
-    """The value and a line feed; with `keys`, preceded by the key and a tab. Null is empty."""
+    """Show values, one per line; with `keys`, the key and a tab come first. Null is empty."""
     if is_terminal:
 
         def shown(_: TopicPartition, record: Record) -> bytes:
@@ -40,12 +40,12 @@ def values(*, keys: bool, is_terminal: bool) -> Shape:
 
 
 def json_lines(place: TopicPartition, record: Record) -> bytes:
-    """One JSON object, and a line feed."""
+    """Show a record as one line of JSON."""
     return json.dumps(as_object(place, record), ensure_ascii=False).encode() + b"\n"
 
 
 def pretty(*, keys: bool, whole: bool, is_terminal: bool) -> Shape:
-    """Values that are JSON, indented, coloured on a terminal; with `whole`, the entire record."""
+    """Indent values that are JSON, in colours on a terminal; with `whole`, show entire records."""
 
     def shown(place: TopicPartition, record: Record) -> bytes:
         if whole:
@@ -63,9 +63,9 @@ def pretty(*, keys: bool, whole: bool, is_terminal: bool) -> Shape:
 
 
 def as_object(place: TopicPartition, record: Record) -> dict[str, Any]:
-    """The record as JSON, which `ottla produce --json` reads back byte for byte.
+    """Return the record as JSON, which `ottla produce --json` reads back without a change.
 
-    Bytes that are not UTF-8 are base64 under `…_base64`, in headers `{"base64": …}`.
+    Bytes that are not UTF-8 are base64: under `…_base64`, in headers as `{"base64": …}`.
     """
     answer: dict[str, Any] = {
         "topic": place.topic,
@@ -91,7 +91,7 @@ def _header_value(content: bytes | None) -> Any:
 
 
 def format_string(template: str) -> Shape:
-    """Each record as `template` says, by kcat's letters: %k key, %s or %v value, see `--format`.
+    """Show records by a format string with kcat's letters: %k key, %s or %v value, see `--format`.
 
     Raises click.BadParameter for an unknown letter.
     """
@@ -127,7 +127,7 @@ def _parts(template: str) -> list[bytes | Shape]:
     while fields:
         field = fields.pop(0)
         if not field:
-            # Two percent signs mean one, and text follows.
+            # Two percent signs mean one percent sign; the rest is text.
             parts.append(b"%" + (fields.pop(0) if fields else "").encode())
             continue
         if field[0] not in _FIELDS:
@@ -140,7 +140,7 @@ def _parts(template: str) -> list[bytes | Shape]:
 
 
 def _length(content: bytes | None) -> bytes:
-    """The length as in kcat: -1 means null."""
+    """Return the length as kcat does: -1 for null."""
     return b"-1" if content is None else str(len(content)).encode()
 
 
@@ -158,7 +158,7 @@ def _harmless(content: bytes | None) -> str:
 
 
 def _parsed(content: bytes | None) -> tuple[bool, Any]:
-    """Whether `content` is JSON, and its value."""
+    """Return whether `content` is JSON, and its value."""
     text = _text(content)
     if text is None:
         return False, None

@@ -25,7 +25,7 @@ from ottla.cli.text import words
 # The value of `ottla.lake.job.session.HERE`, whose import would import Arrow.
 _HERE = "here"
 _TYPES = {"span": words.span, "interval": words.interval, "size": words.size}
-# The package whose warnings are only for people.
+# The logger whose warnings are for people only.
 _TALKATIVE = "ottla.client.ranges"
 
 
@@ -39,7 +39,7 @@ def import_lake() -> ModuleType:
             f"the lake needs a package that is not installed ({error.name}): "
             "pip install 'ottla[lake]'",
         ) from None
-    # With `-o json` standard error is an object, or empty.
+    # With `-o json` standard error must contain only an error object, or nothing.
     level = logging.ERROR if wants_json(sys.argv[1:]) else logging.NOTSET
     logging.getLogger(_TALKATIVE).setLevel(level)
     return ottla.lake
@@ -55,11 +55,11 @@ class _DeclaredCommand(click.Command):
         own = super().get_params(ctx)
         known = {one.name for one in own}
         more = [one for one in _options(self.declaration) if one.name not in known]
-        # Keep `--help` last.
+        # `--help` comes last.
         return [*own[:-1], *more, own[-1]]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; `--here` becomes a master."""
+        """Run the command; `--here` is converted to the option `master`."""
         if ctx.meta.get(_HERE):
             master = ctx.params.get("master")
             if master not in (None, _HERE):
@@ -133,7 +133,7 @@ def _columns(texts: Iterable[str]) -> dict[str, str] | None:
 
 
 def _settings(option: str, texts: Iterable[str]) -> Mapping[str, str]:
-    """Return settings of Spark or of a storage; ${NAME} in a value is a variable."""
+    """Return settings of Spark or of a storage; ${NAME} in a value is an environment variable."""
     of_spark = option == "conf"
     pairs = _pairs(texts, "spark.NAME=VALUE" if of_spark else "NAME=VALUE", "spark." * of_spark)
     return resolved(pairs, "a command", os.environ)
@@ -150,12 +150,12 @@ def _pairs(texts: Iterable[str], form: str, prefix: str = "") -> dict[str, str]:
 
 
 def given_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that stand on the command line."""
+    """Return the options that were given on the command line, without defaults."""
     return {
         name: value
         for name, value in options.items()
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        # `--here` is another word for a master.
+        # `--here` sets the option `master`.
         or (name == "master" and value is not None)
     }
 
@@ -166,10 +166,10 @@ def is_pipeline(word: str) -> bool:
 
 
 def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
-    """Return the pipeline in a file. `--bootstrap` and `--config`, if given, overrule the file.
+    """Return the pipeline in a file. `--bootstrap` and `--config`, if given, override the file.
 
-    Clients of this process then read the settings that it names. Raises click.BadParameter if the
-    file is wrong.
+    The settings file that the pipeline names is used by all clients of this process. Raises
+    click.BadParameter if the pipeline file is wrong.
     """
     import_lake()
     from ottla.lake.edges import pipeline_file  # noqa: PLC0415  # Arrow is an extra.
@@ -186,7 +186,7 @@ def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
 
 
 def with_spark(pipeline: Any, spark: Mapping[str, Any]) -> Any:
-    """Return the pipeline with the command's Spark options, which overrule the file."""
+    """Return the pipeline with the command's Spark options, which override the file."""
     given = {name: value for name, value in spark.items() if value}
     conf = {**(pipeline.options.get("conf") or {}), **(given.pop("conf", {}))}
     return replace(pipeline, options={**pipeline.options, **given, "conf": conf})

@@ -1,9 +1,9 @@
 """Exit codes of the lake's commands, for cron, Airflow and other schedulers.
 
-0  done, or there was nothing to do; proven; planned without a loss
-1  failed, and the reason is on standard error; nothing was committed, unless the error says that a
-version was committed or that this is not known, or only a file of [report] could not be made after
-the load. `verify` also exits with 1 where the table has no load yet
+0  success: the work was done, there was no work, the table is proven, or the plan has no loss
+1  failure: the reason is on standard error. Nothing was committed, unless the error says that a
+version was committed or may have been, or that only a file of [report] could not be written after
+the load. `verify` also exits with 1 if the table has no load yet
 2  the command line or the pipeline file is wrong
 3  the data does not allow it: records were deleted before they were loaded, the table is not
 proven, or `try-schema` found records that would be refused
@@ -37,7 +37,7 @@ class LakeCommands(click.Group):
 
 
 def _code_of(error: OttlaError) -> int | None:
-    """Return the exit code of an error that has one of its own."""
+    """Return the exit code for an error that has its own code, else None."""
     try:
         from ottla.lake.model.plan import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
         from ottla.lake.tables.table import LoadLost  # noqa: PLC0415  # As above.

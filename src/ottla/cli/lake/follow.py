@@ -30,7 +30,7 @@ from ottla.cli.text.output import show_one
 
 _OF_SPARK = ("master", "conf", "name")
 _PACE = ("every", "max_bytes")
-# Options that can be given together with a pipeline's file.
+# Options that may be combined with a pipeline's file.
 _BESIDE_A_FILE = frozenset(
     {
         "topic",
@@ -133,7 +133,7 @@ def follow(
 def _follow_file(
     ctx: click.Context, path: str, bootstrap: str, form: str, given: dict[str, Any]
 ) -> None:
-    """Follow as a pipeline's file says. The command's options overrule it."""
+    """Follow a topic by a pipeline's file. The command's options override it."""
     from ottla.lake.edges import pipeline as pipelines  # noqa: PLC0415  # Arrow is an extra.
 
     for option in ctx.command.get_params(ctx):

@@ -1,6 +1,6 @@
 """`ottla lake load` and `run`: load the new records of a topic into a table, exactly once.
 
-`try-schema` tries its columns, and `environment` packs the packages that its executors need.
+`try-schema` shows the columns that records give; `environment` packs the packages for executors.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`ottla lake verify` and `certificate`: derive the proof of a table again, and write it down."""
+"""`ottla lake verify` and `certificate`: prove a table again, and write the proof to a file."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shows the progress of the lake's commands on standard error, and ledgers and results."""
+"""Shows progress of the lake's commands on standard error, and prints ledgers and results."""
 
 import shutil
 import signal
@@ -38,25 +38,25 @@ _STEPS = {
     "changes reduced": "merging",
     "files written": "committing",
 }
-# The time between two lines if standard error is not a terminal but a log or a pipe.
+# The time between two lines if standard error is not a terminal but, for example, a log.
 _INTERVAL_S = 10.0
 
 
 def show_yellow(lines: Iterable[str], *, err: bool = False) -> None:
-    """Show lines that deserve attention and are no errors."""
+    """Show lines that deserve attention but are not errors."""
     for line in lines:
         click.secho(line, fg="yellow", err=err)
 
 
 def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
-    """Return a line for each partition with unreadable offsets. Call `import_lake` first."""
+    """Return a line for each partition with unreadable offsets. Requires `import_lake`."""
     from ottla.lake.source import ledgers  # noqa: PLC0415  # Arrow is an extra.
 
     return ledgers.skipped_lines(topic, skipped)
 
 
 def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:
-    """Return a row for each partition, with the remainder, which has to be 0."""
+    """Return a row for each partition. Its `remainder` must be 0."""
     return [{**asdict(ledger), "unexplained": ledger.unexplained} for ledger in ledgers]
 
 
@@ -66,7 +66,7 @@ def show_ledgers(ledgers: Iterable[PartitionLedger], **options: str) -> None:
 
 
 def show_result(topic: str, target: str, done: Any, summary: str) -> None:
-    """Show the result of a load or of a run of a changelog; `summary` says what it did."""
+    """Show the result of a load or changelog run; `summary` says in words what it did."""
     manifest = done.manifest
     holds = f"the table holds {counted(manifest.total_rows if manifest else 0, 'row')}"
     show_yellow(done.held_back)
@@ -86,7 +86,7 @@ def show_result(topic: str, target: str, done: Any, summary: str) -> None:
 
 
 def _remarks(topic: str, target: str, done: Any) -> Iterable[str]:
-    """Yield what became of records other than that they were loaded."""
+    """Yield remarks about records that were not simply loaded."""
     dead = sum(ledger.dead_letters for ledger in done.ledgers)
     if dead:
         yield f"{counted(dead, 'dead letter')}: `ottla dlq list {target}` shows them"
@@ -99,16 +99,16 @@ def _remarks(topic: str, target: str, done: Any) -> Iterable[str]:
 
 
 class ProgressLine:
-    """Shows the steps and the progress of a load, or of several in sequence.
+    """Shows the steps and the progress of one load, or of several loads in sequence.
 
-    On a terminal it is a line that updates itself, elsewhere a line every ten seconds. As a context
-    it leaves no line, so that an error begins on a clean one.
+    On a terminal it is a line that updates itself; elsewhere it prints a line every ten seconds. As
+    a context manager it removes the line at the end, so that an error begins on an empty line.
     """
 
     def __init__(self, *, shown: bool = True, says_end: bool = True) -> None:
-        """Start without a line.
+        """Begin without showing a line.
 
-        If standard error is not a terminal, `says_end` adds a line at the end of a load.
+        If standard error is not a terminal, `says_end` prints a line at the end of a load.
         """
         self._shown = shown
         self._says_end = says_end
@@ -141,19 +141,19 @@ class ProgressLine:
             click.echo(progress.line(), err=True)
 
     def renew(self, line: str) -> None:
-        """Replace the line on a terminal."""
+        """Replace the line on the terminal."""
         if self._shown and self._is_terminal:
             width = shutil.get_terminal_size().columns
             click.echo(f"\r\x1b[K{line[: width - 1]}", nl=False, err=True)
 
     def end(self) -> None:
-        """Clear the line."""
+        """Remove the line."""
         if self._shown and self._is_terminal:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
 class RepeatedRun:
-    """Shows a follow or a changelog to people, and ends a repeated one on SIGTERM and Ctrl-C."""
+    """Shows the commits of a follow or changelog; stops a repeated one on SIGTERM and Ctrl-C."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class RepeatedRun:
         on_done: Callable[[Any], None],
         on_start: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `on_start` when following begins, and `on_done` with each commit or run."""
+        """`on_start` is called when following begins, `on_done` after each commit or run."""
         self._line = line
         self._on_done = on_done
         self._on_start = on_start
@@ -186,11 +186,11 @@ class RepeatedRun:
             self._repeats = True
             self._line.end()
             self._on_start()
-        # While it follows, most steps are those of looking for records.
+        # A follow mostly looks for new records; those steps are not shown.
         if not self._repeats or step in ("changes reduced", "files written"):
             self._line.on_step(step)
         if self._repeats and step in ("following", "spark started"):
-            # Set again when Spark has started, which sets handlers of its own.
+            # Set the handlers again once Spark has started, because it sets its own.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self._stop.set())
 

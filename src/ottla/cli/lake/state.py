@@ -1,4 +1,4 @@
-"""`ottla lake status`, `history`, `files` and `plan`: show a table, and what a run would load."""
+"""`ottla lake status`, `history`, `files` and `plan`: show a table, and what a load would do."""
 
 import os
 import re
@@ -190,7 +190,7 @@ def files(target: str, sql: str | None, store_options: dict[str, str], form: str
 
 
 def _name(target: str) -> str:
-    """Return the last folder of a path or URL."""
+    """Return the name of the last folder in a path or URL."""
     scheme, separator, rest = target.partition("://")
     if separator and scheme.lower() == "file":
         target = unquote(rest)
@@ -200,10 +200,10 @@ def _name(target: str) -> str:
 
 
 def _view(name: str, paths: Sequence[str]) -> str:
-    """Return a DuckDB statement; it has the columns of all files, in their widest types.
+    """Return a DuckDB view of the files; it has the columns of all files, in their widest types.
 
-    DuckDB would read `name=value` anywhere in a path as a column that overwrites the files' own. So
-    only the table's own folders are used as a column.
+    DuckDB would take `name=value` anywhere in a path as a column, which would hide the column of
+    the same name in the files. So only the folders inside the table are used for a column.
     """
     if not paths:
         raise click.ClickException("the table holds no files yet: there is nothing to be viewed")
@@ -213,7 +213,7 @@ def _view(name: str, paths: Sequence[str]) -> str:
     bucket = next(filter(None, map(_BUCKET.search, paths)), None)
     if bucket is not None:
         kind = "DATE" if bucket[1] == "event_day" else "VARCHAR"
-        # A bucket without a digit is the folder of rows without an event time.
+        # Rows without an event time are in a folder whose name has no digit.
         found = f"regexp_extract(_ottla_file, '/{bucket[1]}=([0-9][^/]*)/[^/]*$', 1)"
         columns = f"* EXCLUDE (_ottla_file), nullif({found}, '')::{kind} AS {bucket[1]}"
         options += ", filename = '_ottla_file'"

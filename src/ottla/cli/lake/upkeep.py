@@ -1,4 +1,4 @@
-"""`ottla lake compact`, `expire` and `replace`: merge, delete and read again files of a table."""
+"""`ottla lake compact`, `expire` and `replace`: merge, delete and reload files of a table."""
 
 from dataclasses import asdict
 from typing import Any
@@ -21,7 +21,7 @@ from ottla.cli.lake.results import show_ledgers, show_yellow, skipped_lines
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import span
 
-# Options for decoding values; if one is given, the file's [decode] is ignored.
+# Options for decoding values. If one is given, the [decode] section of the file is ignored.
 _DECODING = ("value", "key", "decode_file")
 
 
@@ -177,7 +177,7 @@ def replace(
 
 
 def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tuple[str, str]:
-    """Return start and end in the form of boundaries."""
+    """Return the ranges' start and end as boundaries."""
     if offsets is None:
         if start is None or end is None:
             raise click.UsageError("say which offsets: --offsets, or --from and --until")
@@ -196,7 +196,7 @@ def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tupl
 
 
 def _of_pipeline(ctx: click.Context, pipeline: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the file's options where the command has none, but never acceptance of losses."""
+    """Return the options of the command, else of the file; a file cannot accept losses."""
     from ottla.lake.job.options import ReplaceOptions  # noqa: PLC0415  # Arrow is an extra.
 
     said = given_options(ctx, given)

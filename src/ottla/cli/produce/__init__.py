@@ -1,1 +1,1 @@
-"""`ottla produce`, in `produce`; `sender` passes `lines` to a producer, with a progress bar."""
+"""The command `ottla produce`: `sender` sends the lines of `lines` and shows a progress bar."""

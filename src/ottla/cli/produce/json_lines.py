@@ -1,7 +1,7 @@
-"""Records as JSON, one a line, in the form that `ottla consume --json` shows. Pure.
+"""Parses records in JSON, one per line, in the format of `ottla consume --json`. Pure.
 
-The same bytes come back: what is not UTF-8 is base64, in `key_base64`, `value_base64` and
-`{"base64": …}` for a header's value; null stays null.
+All bytes are preserved: what is not UTF-8 is base64, in `key_base64`, `value_base64` and
+`{"base64": …}` for a header's value. Null stays null.
 """
 
 import base64
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 
-# The other fields of `consume` give the record's origin.
+# Other fields that `ottla consume` writes describe where the record came from; they are ignored.
 _FIELDS = ("key", "key_base64", "value", "value_base64", "headers", "timestamp", "partition")
 _OF_THE_SOURCE = ("topic", "offset", "time")
 
 
 class JsonRecord(NamedTuple):
-    """A record to send; a timestamp or partition of None is left to the producer."""
+    """A record to send. If timestamp or partition is None, the producer chooses it."""
 
     key: bytes | None
     value: bytes | None
@@ -27,11 +27,11 @@ class JsonRecord(NamedTuple):
 
 
 class _Wrong(ValueError):
-    """The fault in a line."""
+    """An error in a line."""
 
 
 def record_of(line: bytes, number: int) -> JsonRecord:
-    """Parse the record in a line. Raises OttlaError INVALID_RECORD, which names the line."""
+    """Parse the record in a line. Raises OttlaError INVALID_RECORD, which has the line's number."""
     try:
         return _record(json.loads(line))
     except (_Wrong, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
@@ -56,7 +56,7 @@ def _record(content: Any) -> JsonRecord:
         _bytes_of(content, "key"),
         _bytes_of(content, "value"),
         _headers(content.get("headers") or []),
-        # A record without a timestamp, in Kafka's first formats, has -1.
+        # In Kafka's first record formats, -1 means that a record has no timestamp.
         None if timestamp_ms == -1 else timestamp_ms,
         _whole(content, "partition"),
     )

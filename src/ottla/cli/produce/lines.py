@@ -1,4 +1,4 @@
-"""Lines of files and standard input, in lists as they arrive, without blocking the loop."""
+"""Reads the lines of files or standard input without blocking the loop; yields lists of lines."""
 
 import asyncio
 import os
@@ -13,11 +13,10 @@ STDIN = 0
 async def lines_of(
     paths: Sequence[Path], on_read: Callable[[int], None]
 ) -> AsyncGenerator[list[bytes]]:
-    """The lines of all files, one after the other; of standard input without `paths`.
+    """Yield the lines of all files, one after the other; of standard input if `paths` is empty.
 
-    A line ends with a line feed, which is not part of it; a last line without one counts too. What
-    comes slowly, such as typing, is handed out line by line. `on_read` gets each number of
-    bytes read.
+    The line feed is removed; a last line without a line feed is a line, too. Slow input, such as
+    typing, is yielded line by line. `on_read` is called with the number of bytes of each read.
     """
     if not paths:
         async for lines in cut(_chunks(STDIN), on_read):
@@ -33,7 +32,7 @@ async def lines_of(
 
 
 def size_of(paths: Iterable[Path]) -> int | None:
-    """The number of bytes to read; None if unknown."""
+    """Return the number of bytes in the files; None if unknown."""
     paths = list(paths)
     found = [path.stat() for path in paths] if paths else [os.fstat(STDIN)]
     if all(stat.S_ISREG(entry.st_mode) for entry in found):
@@ -44,8 +43,8 @@ def size_of(paths: Iterable[Path]) -> int | None:
 async def cut(
     chunks: AsyncGenerator[bytes], on_read: Callable[[int], None]
 ) -> AsyncGenerator[list[bytes]]:
-    """The lines in `chunks`; a line may reach over several chunks."""
-    # The parts of an incomplete line.
+    """Cut chunks of bytes into lines; a line may span several chunks."""
+    # The chunks of a line whose end is not read yet.
     parts: list[bytes] = []
     async for chunk in chunks:
         on_read(len(chunk))
@@ -72,7 +71,7 @@ async def _chunks(descriptor: int) -> AsyncGenerator[bytes]:
 
 
 class _Readable:
-    """Waits until a pipe or a terminal has something to read."""
+    """Waits until a pipe or a terminal has bytes to read."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -86,7 +85,7 @@ class _Readable:
         try:
             loop.add_reader(self._descriptor, _set, readable)
         except PermissionError:
-            # /dev/null and similar files always have something to read.
+            # The system cannot wait for files such as /dev/null, which can always be read.
             self._can_wait = False
             return
         try:

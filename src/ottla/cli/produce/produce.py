@@ -16,7 +16,7 @@ from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec
 
 _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
-# With fewer records, or in a shorter time, a rate is meaningless.
+# A rate is shown only for at least this many records and this much time.
 _RATED_RECORDS = 100
 _RATED_S = 0.5
 

@@ -1,4 +1,4 @@
-"""Sends lines to a topic for `ottla produce`, with counts of records and a progress bar."""
+"""Sends lines to a topic for `ottla produce`; counts records, and shows a progress bar."""
 
 import asyncio
 import sys
@@ -33,7 +33,7 @@ _PATIENCE_S = 0.4
 
 
 class Bar:
-    """Counts bytes read and records delivered; shows them on a terminal after a short delay."""
+    """Counts bytes read and records delivered; shows them on a terminal if it takes long."""
 
     def __init__(self, title: str, total_bytes: int | None, *, shown: bool = True) -> None:
         self.read_bytes = 0
@@ -96,7 +96,7 @@ class Bar:
         return bar
 
 
-# Errors of single records: later records may still be accepted.
+# Errors that concern one record: brokers may accept later records.
 _OF_ONE_RECORD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -111,7 +111,7 @@ _LIMIT = "max.message.bytes"
 
 
 class Form(NamedTuple):
-    """How a line becomes a record, and how it is sent."""
+    """How lines are converted to records, and how the records are sent."""
 
     as_json: bool
     separator: bytes | None
@@ -124,7 +124,7 @@ class Form(NamedTuple):
 
 @dataclass(slots=True)
 class Sent:
-    """The outcome of the records so far."""
+    """The result so far: numbers of delivered and failed records, and the first error."""
 
     started_s: float = field(default_factory=monotonic)
     finished_s: float = 0.0
@@ -132,11 +132,11 @@ class Sent:
     delivered: int = 0
     failed: int = 0
     first_error: OttlaError | None = None
-    # The error after which sending more is useless.
+    # Whether an error makes sending more records useless.
     final: bool = False
     created: bool = False
     interrupted: bool = False
-    # By partition: delivered records, first offset, last offset (-1 with acks=0).
+    # For each partition: number of delivered records, first offset, last offset (-1 with acks=0).
     partitions: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def on_delivery(self, delivery: Delivery) -> None:
@@ -160,7 +160,7 @@ class Sent:
 async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, bar: Bar) -> Sent:
     """Send the lines of `files`, or of standard input, and wait until each is delivered or failed.
 
-    Raises OttlaError where nothing can be sent at all.
+    Raises OttlaError if no record can be sent.
     """
     sent = Sent()
     batch_bytes = await _look(bootstrap, topic, sent)
@@ -179,7 +179,7 @@ async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, ba
             try:
                 await _send_all(producer, topic, files, form, bar, sent)
             except asyncio.CancelledError:
-                # Ctrl-C: lines already read are still sent and counted.
+                # Ctrl-C: the lines that were read are still sent and counted.
                 sent.interrupted = True
             await producer.flush()
             sent.finished_s = monotonic()
@@ -200,9 +200,9 @@ async def _send_all(
 
 
 async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
-    """Check whether the topic exists, and return its batch size limit.
+    """Find out whether the topic exists; return the topic's limit of the batch size.
 
-    No batch is larger than the topic allows, so that a record that is too large fails alone.
+    Batches are kept below this limit, so that only a record that is itself too large fails.
     """
     async with administration(bootstrap) as admin:
         sent.created = topic not in await connections_of(admin).topic_names()
@@ -245,7 +245,7 @@ async def _send_lines(
         elif values:
             await producer.send_batch(topic, values, keys, partition=form.partition)
     except ClientError as error:
-        # Refused before sending, with the rest of these lines.
+        # The error was raised before this and the remaining lines were sent.
         fault = error
     if fault is not None:
         sent.on_error(fault)
@@ -273,7 +273,7 @@ async def _send_json(
 
 
 def _split(lines: list[bytes], separator: bytes) -> tuple[list[bytes | None], list[bytes | None]]:
-    """Split keys and values of the lines, up to the first that cannot be split."""
+    """Split lines into keys and values; stop at the first line without the separator."""
     keys: list[bytes | None] = []
     values: list[bytes | None] = []
     for line in lines:

@@ -1,1 +1,1 @@
-"""`ottla start`, in `start`; `several` runs several brokers under one command."""
+"""The command `ottla start`; `several` runs several brokers under one command."""

@@ -1,4 +1,4 @@
-"""`ottla start --secure`: TLS, logins, an administrator and ACLs, without settings by hand."""
+"""`ottla start --secure`: sets up TLS, logins, an administrator and ACLs automatically."""
 
 import asyncio
 import shlex
@@ -24,9 +24,9 @@ from ottla.operations.secure.settings import (
 
 
 def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
-    """Create, or find again, the files and users that brokers with the settings `given` need.
+    """Create the files and users for brokers with the settings `given`, unless they exist.
 
-    Raises OttlaError: a setting contradicts security, a file or the store cannot be used.
+    Raises OttlaError if a setting contradicts security, or a file or the store is unusable.
     """
     files = SecureFolder(data.absolute())
     added = secured(given, files.stores)
@@ -42,7 +42,7 @@ def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
 
 
 async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several: bool) -> list[str]:
-    """Create missing users. The administrator's password may have been changed."""
+    """Create missing users; report an administrator with another password."""
     async with stored_security(settings) as stored:
         if several:
             password = kept_password(files.broker_password)
@@ -52,7 +52,7 @@ async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several:
 
 
 def _place_of_store(settings: BrokerSettings) -> str:
-    """The store's address, in the form of `--store`."""
+    """Return the store's address for the option `--store`."""
     return settings.text("coordination.connect") or settings.log_dirs[0]
 
 
@@ -71,12 +71,12 @@ async def _keep_administrator(stored: StoredSecurity, files: SecureFolder, store
 
 
 def _names_of_this_machine() -> list[str]:
-    """This machine's names and addresses, for a listener on every interface."""
+    """Return this machine's host names and addresses, for a listener on all interfaces."""
     names = [socket.gethostname(), socket.getfqdn()]
     try:
         found = socket.getaddrinfo(names[0], None)
     except OSError:
-        # The machine cannot resolve its own name: clients use another one.
+        # The machine cannot resolve its own name, so clients must use another name.
         found = []
     names += [str(address[0]).partition("%")[0] for *_, address in found]
     return [name for name in dict.fromkeys(names) if name and name.isascii()]

@@ -1,4 +1,4 @@
-"""The files and settings that `--secure` has prepared, and how clients use them."""
+"""The files and settings that `--secure` has created, and instructions for clients."""
 
 import logging
 import shlex
@@ -18,16 +18,16 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """Files, settings to add to the given ones, and messages for the user."""
+    """The files, the settings to add to the given settings, and messages for the user."""
 
     files: SecureFolder
     settings: dict[str, str]
     notes: list[str]
-    # Renews certificates that expire soon; returns more messages.
+    # Renews certificates that expire soon, and returns messages about that.
     renew: Callable[[], list[str]]
 
     def keep_renewed(self) -> None:
-        """Renew certificates for as long as this process runs; brokers reload them."""
+        """Renew certificates daily while this process runs. Brokers reload them."""
         threading.Thread(target=self._renew_daily, name="ottla-renewal", daemon=True).start()
 
     def _renew_daily(self) -> None:
@@ -48,13 +48,13 @@ class Secured:
 
 
 def address_for_clients(host: str, port: int) -> str:
-    """The host for clients: an IPv6 address in brackets, whether `--host` had them or not."""
+    """Return the host as clients write it: an IPv6 address gets brackets if it has none."""
     bare = host.strip("[]")
     return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
 
 
 def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
-    """Blocks of lines, each with a heading. Files are named, so no secret is shown."""
+    """Return blocks of lines with headings. They have names of files, but no secrets."""
     first, all_of_them = addresses[0], ",".join(addresses)
     java = shlex.quote(str(files.for_java))
     tool = f"--bootstrap-server {first} --command-config {java}"

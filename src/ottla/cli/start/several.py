@@ -1,7 +1,7 @@
-"""Runs several brokers on one machine: a process each, under one command.
+"""Runs several brokers on one machine, one process each, under one command.
 
-The brokers' code is imported once, before the processes part, so that three start about as fast
-as one and share its memory. Nothing else is made before: no loop, no thread, no lock.
+The brokers' code is imported before the processes are forked, so that they start fast and share
+memory. Before the forks there is no event loop, no thread and no lock.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ _log = logging.getLogger(__name__)
 
 STORE_FILE = "store.sqlite"
 _PROPERTIES = re.compile(r"broker-(\d+)\.properties")
-# A signal to one broker by which the others stop, too. Ctrl-C reaches them so; SIGTERM stops a
-# single one.
+# The signal that stops all brokers. The terminal sends it to all processes on Ctrl-C; SIGTERM
+# stops a single broker.
 ALL_STOP = signal.SIGINT
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
-# The exit code of a broker that is to be restarted (sysexits' EX_TEMPFAIL).
+# A broker that is to be restarted ends with this exit code (EX_TEMPFAIL of sysexits).
 _AGAIN = 75
 _REPLICAS = 3
-# For brokers started by hand: a group's first consumer does not wait for others.
+# For brokers that are started by hand: the first consumer of a group need not wait for others.
 AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The brokers to start, their folders, and additional settings."""
+    """The brokers to start, their folders, and settings to add."""
 
     brokers: int
     data: Path
@@ -50,7 +50,7 @@ class Plan:
     protocol: str = "PLAINTEXT"
 
     def settings(self, number: int) -> dict[str, str]:
-        """The settings of one broker, counted from 1."""
+        """Return the settings of broker `number` (from 1)."""
         replicas = str(min(_REPLICAS, self.brokers))
         port = self.port + number - 1 if self.port else 0
         return {
@@ -68,19 +68,19 @@ class Plan:
         }
 
     def folder(self, number: int) -> Path:
-        """The folder of a broker's logs."""
+        """Return the folder of a broker's logs."""
         return self.data.absolute() / f"broker-{number}"
 
     def properties(self, number: int) -> Path:
-        """A settings file with which the broker can be started separately."""
+        """Return the path of a settings file with which the broker can be started separately."""
         return self.data.absolute() / f"broker-{number}.properties"
 
     def left_out(self) -> list[int]:
-        """Brokers that an earlier start created in this folder and this plan does not start."""
+        """Return the brokers of an earlier start in this folder that this plan does not start."""
         return [number for number in brokers_in(self.data) if number > self.brokers]
 
     def require_place(self) -> None:
-        """Raise OttlaError where a single broker's logs are in the folder."""
+        """Raise OttlaError if the folder has the logs of a single broker."""
         if (self.data / "meta.properties").exists():
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
@@ -89,15 +89,15 @@ class Plan:
             )
 
     def prepare(self) -> None:
-        """Make the folder and files."""
+        """Create the folders and the settings files."""
         make_private_folder(self.data)
         for number in range(1, self.brokers + 1):
-            # It may contain passwords.
+            # The settings may contain passwords.
             write_private(self.properties(number), properties_text(self.settings(number)).encode())
 
 
 def brokers_in(data: Path) -> list[int]:
-    """The numbers of the brokers that `ottla start --brokers N` made in the folder `data`."""
+    """Return the numbers of the brokers that `ottla start --brokers N` created in a folder."""
     if not (data / STORE_FILE).exists():
         return []
     found = (_PROPERTIES.fullmatch(path.name) for path in data.glob("broker-*.properties"))
@@ -105,7 +105,7 @@ def brokers_in(data: Path) -> list[int]:
 
 
 def require_single(data: Path) -> None:
-    """Raise OttlaError if `data` holds a cluster or a member: a new broker would begin empty."""
+    """Raise OttlaError if `data` belongs to a broker or to all brokers of a cluster."""
     member = data.absolute().with_suffix(".properties")
     if member.exists() and brokers_in(member.parent):
         raise OttlaError(
@@ -124,16 +124,16 @@ def require_single(data: Path) -> None:
 
 
 class Brokers:
-    """The processes. `start`, then within `stopped_by_signals` `watch` until all have ended.
+    """The brokers' processes. Call `start`, then, inside `stopped_by_signals`, `watch`.
 
-    `log_layout` is the layout of their log lines, each of which also names its broker.
+    `log_layout` is the layout of log lines; each line also names its broker.
     """
 
     def __init__(self, plan: Plan, log_layout: str) -> None:
         self._plan = plan
         self._log_layout = log_layout
         self._numbers: dict[int, int] = {}
-        # Ready brokers write their ports to one pipe; from the other they notice the parent's end.
+        # Brokers write their ports to one pipe. The other is closed when the parent dies.
         self._ports_in, self._ports_out = os.pipe()
         self._alive, self._hold = os.pipe()
         self._stopping = False
@@ -150,14 +150,14 @@ class Brokers:
                 "this system cannot fork, so that one command starts one broker: start each by"
                 f" itself with `ottla broker run`, the first with {self._plan.properties(1)}",
             )
-        from ottla.broker.process import main as _  # noqa: F401, PLC0415  # Once, for all of them.
+        from ottla.broker.process import main as _  # noqa: F401, PLC0415  # Imported once for all.
 
         for number, chosen in settings.items():
             self._fork(number, chosen)
 
     def _fork(self, number: int, settings: BrokerSettings) -> None:
-        # Until the child is registered, a signal would not stop it; in the child it would stop the
-        # others.
+        # Block signals until the child is registered: before, a signal would not stop it, and in
+        # the child its handler would stop the other brokers.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         process = os.fork()
         if process == 0:
@@ -170,7 +170,7 @@ class Brokers:
             self._run(number, settings)
 
     def ports(self) -> Iterator[tuple[int, int]]:
-        """Number and port of each broker as it becomes ready; fewer where some do not."""
+        """Yield number and port of each broker once it is ready; omit brokers that fail."""
         waiting = set(self._numbers.values())
         text = ""
         while waiting:
@@ -196,7 +196,7 @@ class Brokers:
 
     @contextlib.contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """Within it SIGINT and SIGTERM stop all brokers. Begins after `start`: forks inherit it."""
+        """Let SIGINT and SIGTERM stop all brokers. Enter it after `start`: forks inherit it."""
         before = {
             number: signal.signal(number, lambda _number, _frame: self._stop())
             for number in _STOPPING
@@ -246,19 +246,19 @@ class Brokers:
                 os.kill(process, ALL_STOP)
 
     def _run(self, number: int, settings: BrokerSettings) -> None:
-        """Run one broker in its process. Does not return."""
+        """Run one broker in its own process. Does not return."""
         os.close(self._ports_in)
         os.close(self._hold)
         layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
         for handler in logging.getLogger().handlers:
             handler.setFormatter(OneLineFormatter(layout))
-        # The parent forwards signals; this thread stops the broker if the parent has died.
+        # The parent forwards signals. If the parent dies, this thread stops the broker.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         from ottla.broker.process.broker import Broker  # noqa: PLC0415
         from ottla.broker.process.main import run  # noqa: PLC0415
 
         def on_ready(broker: Broker) -> None:
-            # If the parent has died, no process reads it, and `_end_with` stops this broker.
+            # If the parent has died, the pipe has no reader, and `_end_with` stops this broker.
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._ports_out, f"{number} {broker.port}\n".encode())
 
@@ -277,7 +277,7 @@ class Brokers:
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
         except Exception:  # noqa: BLE001
-            # The process ends here, so no code above would log the error.
+            # The process ends here, so the error must be logged here.
             _log.exception("broker %d ended by a mistake of ours", number)
         finally:
             sys.stderr.flush()
@@ -285,6 +285,6 @@ class Brokers:
 
 
 def _end_with(pipe: int) -> None:
-    """Stop this process in order when the process at the pipe's other end has ended."""
+    """Stop this process in a controlled way once the process at the pipe's other end has ended."""
     os.read(pipe, 1)
     os.kill(os.getpid(), ALL_STOP)

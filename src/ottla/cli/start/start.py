@@ -34,7 +34,7 @@ _CONTRACT = {
 @click.option("--brokers", type=int, default=1, show_default=True, help="How many brokers.")
 @click.option(
     "--data",
-    # Readability is checked below, where the message names the owner.
+    # Readability is checked below, with a message that names the owner.
     type=click.Path(path_type=Path, file_okay=False, readable=False),
     default=Path("ottla-data"),
     show_default=True,
@@ -92,7 +92,7 @@ def start(
     }
     made = _secured(texts, data, several=False) if secure else None
     settings = BrokerSettings(texts if made is None else {**texts, **made.settings})
-    # As typed, or the folder in `--set log.dirs`.
+    # The folder in `--set log.dirs`, or else the option as typed.
     has_own = "log.dirs" in given or "log.dir" in given
     folders = ", ".join(settings.log_dirs) if has_own else str(data)
     # The broker is imported last, so that a wrong option is refused at once.
@@ -128,14 +128,14 @@ def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
     plan.prepare()
     running = Brokers(plan, LOG_LAYOUT)
     running.start()
-    # Before any output: a program that reads it may send a signal at once.
+    # Set before any output, because a program that reads the output may send a signal at once.
     with running.stopped_by_signals():
         _announce(plan, dict(sorted(running.ports())), made, form)
         return running.watch()
 
 
 def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: str) -> None:
-    """Print where the brokers serve, for people or for programs."""
+    """Print the addresses of the brokers, for people or for programs."""
     addresses = [address_for_clients(plan.host, port) for port in ports.values()]
     if form == "json":
         answer = {"bootstrap": ",".join(addresses), "data": str(plan.data)}
@@ -159,7 +159,7 @@ def _say_if_plain() -> None:
 
 
 def _require_decision(data: Path, secure: bool | None) -> None:
-    """Refuse to open a secured folder to every client, unless that is requested."""
+    """Refuse to start a secured folder without security, unless the user requests that."""
     try:
         was_secured = SecureFolder(data.absolute()).is_there
     except OSError as error:
@@ -178,7 +178,7 @@ def _require_decision(data: Path, secure: bool | None) -> None:
 
 
 def _secured(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
-    """The settings that `--secure` adds, with messages. Raises OttlaError."""
+    """Return the settings that `--secure` adds, and messages. Raises OttlaError."""
     try:
         from ottla.cli.start.secure import secure  # noqa: PLC0415  # An extra, and slow to import.
     except ModuleNotFoundError as error:
@@ -196,7 +196,7 @@ def _secured(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
 
 
 def _files(made: Secured | None) -> dict[str, object]:
-    """The part of the output for programs; it has no secret."""
+    """Return the names of the created files, for programs; they contain no secret."""
     if made is None:
         return {}
     files = made.files
@@ -213,7 +213,7 @@ def _instruct(made: Secured | None, addresses: list[str]) -> None:
     """Print how clients reach secured brokers, and keep their certificates renewed."""
     if made is None:
         return
-    # No client can connect to the wildcard address.
+    # Clients cannot connect to a wildcard address such as 0.0.0.0.
     reached = [
         f"localhost:{port}" if is_wildcard(host.strip("[]")) else f"{host}:{port}"
         for host, _, port in (address.rpartition(":") for address in addresses)

@@ -1,5 +1,5 @@
-"""Parses people's input and formats answers, for all nouns of the command line.
+"""Parses what people type, and formats answers, for all nouns of the command line.
 
-What a person types becomes a value here (`words`, `places`, `amount`, `units`, `moment`), and what
-a command found becomes a table or JSON (`output`, `settings`, `plans`). Begin with `output.show`.
+`words` and `places` parse arguments and options; `output`, `settings` and `plans` format answers as
+tables or JSON. Begin with `output.show`.
 """

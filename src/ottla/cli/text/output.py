@@ -1,8 +1,8 @@
 """Shows answers as tables for people or as JSON for programs.
 
-On a terminal a table is never wider than its lines: the widest columns of text are wrapped, and
-where even that is not enough each row is shown as lines of name and value. What goes into a pipe
-or a file is not wrapped, so that a program finds one row on one line.
+On a terminal a table is never wider than the terminal. Its widest text columns are wrapped; if that
+is not enough, each row is shown as lines of name and value. Output to a pipe or a file is not
+wrapped, so that a program finds each row on one line.
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-# The least width to which a column of text is wrapped; below the second only if there is no other
-# way.
+# Text columns are wrapped to the first width at least; to the second only if all else is not
+# enough.
 _COMFORTABLE = 34
 _NARROWEST = 14
 _GAP = "  "
@@ -25,7 +25,7 @@ _GAP = "  "
 def show(
     form: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str = ""
 ) -> None:
-    """Print `rows`: as JSON completely, as a table the `columns`; `empty` if there are none."""
+    """Print `rows`, or `empty` if there are none. A table has only `columns`, JSON all fields."""
     if form == "json":
         click.echo(json.dumps(list(rows), indent=2, default=str))
         return
@@ -46,17 +46,17 @@ def show(
 
 
 def terminal_width() -> int | None:
-    """The terminal's width in columns; None if the output is no terminal."""
+    """Return the terminal's width in columns; None if the output is not a terminal."""
     if "COLUMNS" not in os.environ and not sys.stdout.isatty():
         return None
     return shutil.get_terminal_size().columns
 
 
 def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> list[int] | None:
-    """Column widths that fit into `width`; None if that is impossible.
+    """Return column widths that fit into `width`; None if that is impossible.
 
-    The widest columns of text give way first, then the first one, which holds the name that a
-    reader looks for and copies. Numbers are never wrapped.
+    The widest text columns are narrowed first. The first column is narrowed last, because it has
+    the name that readers look for and copy. Numbers are never wrapped.
     """
     widths = list(natural)
     if width is None:
@@ -72,7 +72,7 @@ def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -
 
 
 def _next_to_give_way(widths: Sequence[int], numeric: Sequence[bool]) -> int | None:
-    """The column of text to narrow next; None if all are at their minimum."""
+    """Return the text column to narrow next; None if all have their least width."""
     for least in (_COMFORTABLE, _NARROWEST):
         texts = [i for i, number in enumerate(numeric) if not number and widths[i] > least]
         if texts:
@@ -81,7 +81,7 @@ def _next_to_give_way(widths: Sequence[int], numeric: Sequence[bool]) -> int | N
 
 
 def _show_apart(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """Print each row as lines of name and value, separated by empty lines."""
+    """Print each row as lines of name and value; an empty line separates rows."""
     for number, line in enumerate(cells):
         if number:
             click.echo()
@@ -89,7 +89,7 @@ def _show_apart(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
 
 
 def show_one(form: str, answer: Mapping[str, Any]) -> None:
-    """Print one answer: as JSON, or as lines of name and value."""
+    """Print one answer as JSON, or as lines of name and value."""
     if form == "json":
         click.echo(json.dumps(answer, indent=2, default=str))
         return
@@ -97,7 +97,7 @@ def show_one(form: str, answer: Mapping[str, Any]) -> None:
 
 
 def show_title(text: str) -> None:
-    """Print a line above a table."""
+    """Print the title of the table that follows."""
     click.secho(text, bold=True)
 
 
@@ -115,7 +115,7 @@ def _show_named(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
-    """A row of columns two blanks apart, numbers right-aligned; several lines if one wraps."""
+    """Return a row with two blanks between columns, numbers right-aligned; wrapped if needed."""
     columns = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
     lines = []
     for number in range(max(map(len, columns))):
@@ -132,7 +132,7 @@ def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool])
 def _wrapped(text: str, width: int | None) -> list[str]:
     if width is None or len(text) <= width:
         return [text]
-    # A word longer than the column (a topic's name, an address) is broken: no part may be lost.
+    # A word longer than the column, such as a topic's name, is broken, so that nothing is lost.
     return textwrap.wrap(text, width, break_on_hyphens=False) or [text]
 
 

@@ -16,7 +16,7 @@ METAVAR = "TOPIC-P…"
 
 
 def place(text: str) -> TopicPartition:
-    """`flights-0`, the type of an argument. Raises click.BadParameter."""
+    """Parse a partition such as `flights-0`: the type of an argument. Raises click.BadParameter."""
     topic, dash, number = text.rpartition("-")
     if not dash or not topic or not number.isdecimal():
         raise click.BadParameter(
@@ -26,10 +26,10 @@ def place(text: str) -> TopicPartition:
 
 
 async def named(admin: Admin, words: Sequence[str]) -> list[TopicPartition]:
-    """The partitions that `words` name, in that order, each once.
+    """Return the partitions that `words` name, in that order, without duplicates.
 
-    Raises UnknownTopic and UNKNOWN_TOPIC_OR_PARTITION, and INVALID_REQUEST where a word is both
-    a topic and a partition of another.
+    Raises UnknownTopic and UNKNOWN_TOPIC_OR_PARTITION; INVALID_REQUEST if a word is the name of a
+    topic and also of another topic's partition.
     """
     counts = {view.name: len(view.partitions) for view in await admin.topics.all(internal=True)}
     found: list[TopicPartition] = []
@@ -60,7 +60,7 @@ def _named(word: str, counts: dict[str, int]) -> Iterable[TopicPartition]:
 
 
 def broker_list(text: str) -> tuple[int, ...]:
-    """`1,2,3`, the type of an option. Raises click.BadParameter."""
+    """Parse `1,2,3`: the type of an option. Raises click.BadParameter."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise click.BadParameter(f"{text!r} is no list of broker ids; write 1,2,3")
@@ -68,7 +68,7 @@ def broker_list(text: str) -> tuple[int, ...]:
 
 
 def few(names: Iterable[object], most: int = 5) -> str:
-    """The first few of `names`, and the number of the others."""
+    """Return the first `most` names, and the number of further names."""
     every = [str(name) for name in names]
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
@@ -78,7 +78,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def regex(command: Command) -> Command:
-    """`--regex`: the names are regular expressions."""
+    """Add `--regex`: names are regular expressions."""
     return click.option(
         "--regex",
         "-r",
@@ -88,9 +88,9 @@ def regex(command: Command) -> Command:
 
 
 async def matching(cluster: Cluster, words: Sequence[str], *, regex: bool) -> list[str]:
-    """The topics that `words` name, in that order, each once; with `regex` those that match.
+    """Return the topics that `words` name or, with `regex`, match; in order, without duplicates.
 
-    Raises click.BadParameter for a pattern that is none, or that matches nothing.
+    Raises click.BadParameter for an invalid pattern, or one that matches no topic.
     """
     if not regex:
         return list(dict.fromkeys(words))

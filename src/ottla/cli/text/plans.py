@@ -13,12 +13,12 @@ STATUS_COLUMNS = ["partition", "to", "coming", "going", "copied", "bytes_left"]
 
 
 def plan_rows(plan: MovePlan) -> list[dict[str, Any]]:
-    """A row for each partition of the plan: old and new replicas, and bytes to copy."""
+    """Return a row for each partition of the plan: old and new replicas, and bytes to copy."""
     return [_row(move) for move in plan.moves]
 
 
 def plan_sentence(plan: MovePlan) -> str:
-    """A sentence with the plan's changes and bytes to copy."""
+    """Return a sentence with the plan's changes and bytes to copy."""
     count = len(plan.moves)
     changes = f"{count:,} {'partition changes' if count == 1 else 'partitions change'}"
     if not plan.copies:
@@ -28,7 +28,7 @@ def plan_sentence(plan: MovePlan) -> str:
 
 
 def status_rows(moves: Sequence[MoveProgress]) -> list[dict[str, Any]]:
-    """A row for each move: added and removed replicas, and copied bytes."""
+    """Return a row for each move: added and removed replicas, and copied bytes."""
     return [
         {
             "partition": str(move.name),
@@ -43,7 +43,7 @@ def status_rows(moves: Sequence[MoveProgress]) -> list[dict[str, Any]]:
 
 
 def on_done(form: str) -> OnDone:
-    """Show people on standard error the number of finished partitions; programs get nothing."""
+    """Return a callback that shows people, not programs, how many partitions are finished."""
 
     def shown(done: int, total: int) -> None:
         if form == "table":
@@ -53,7 +53,7 @@ def on_done(form: str) -> OnDone:
 
 
 def on_progress(form: str) -> OnProgress:
-    """Show people on standard error the bytes still to copy, whenever that changes."""
+    """Return a callback that shows people, not programs, how many bytes are still to copy."""
     before: list[str] = []
 
     def shown(moves: list[MoveProgress]) -> None:

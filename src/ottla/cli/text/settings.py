@@ -1,4 +1,4 @@
-"""Formats settings, also before and after a change."""
+"""Formats settings, and their changes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ _HIDDEN = "(hidden)"
 
 
 def setting_row(entry: ConfigEntry) -> dict[str, Any]:
-    """One setting: its value, and its source."""
+    """Return one setting with its value and its source."""
     return {
         "setting": entry.name,
         "value": _HIDDEN if entry.is_sensitive else entry.value,
@@ -38,12 +38,12 @@ def setting_row(entry: ConfigEntry) -> dict[str, Any]:
 
 
 def changed_rows(configs: Mapping[str, ConfigEntry]) -> list[dict[str, Any]]:
-    """A row for each setting that is not at its default."""
+    """Return a row for each setting that is not at its default."""
     return [setting_row(entry) for entry in set_by_operator(configs)]
 
 
 def change_rows(done: SettingChanges) -> list[dict[str, Any]]:
-    """A row for each changed setting, with its old and new value."""
+    """Return a row for each changed setting, with its old and new value."""
     return [
         {"setting": change.name, "old": _value(change.before), "new": _value(change.after)}
         for change in done.changes
@@ -51,14 +51,14 @@ def change_rows(done: SettingChanges) -> list[dict[str, Any]]:
 
 
 def show_remarks(done: SettingChanges) -> None:
-    """Print to standard error names unknown to Ottla, and contradictions of the new values."""
+    """Print names unknown to Ottla, and contradictions of the new values, to standard error."""
     for hint in done.unknown:
         click.echo(f"the broker took a setting that Ottla does not know: {hint}", err=True)
     show_notes(done.notes)
 
 
 def show_notes(notes: Iterable[str]) -> None:
-    """Print notes to standard error, so that readers of the answer do not get them."""
+    """Print notes to standard error, so that programs that read the answer do not get them."""
     for note in notes:
         click.echo(f"Note: {note}", err=True)
 

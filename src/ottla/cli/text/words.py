@@ -1,6 +1,6 @@
-"""Words of a command line that are more than text: times, spans, sizes, positions in a log.
+"""Parses options that are not plain text: times, spans, sizes, positions in a log.
 
-Each function is the `type` of an option and raises click.BadParameter with what can be written.
+Each function is the `type` of an option. It raises click.BadParameter with the valid forms.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Position:
 
 
 def position(text: str) -> Position:
-    """`earliest`, `latest`, an offset, `-N` for the last N records, or a time."""
+    """Parse `earliest`, `latest`, an offset, `-N` for the last N records, or a time."""
     text = text.strip()
     if text in ("earliest", "beginning"):
         return Position("earliest")
@@ -48,7 +48,7 @@ def position(text: str) -> Position:
 
 
 def moment(text: str) -> int:
-    """A time, in milliseconds since 1970."""
+    """Parse a time; return milliseconds since 1970."""
     time_ms = quantities.moment_ms(text, local_now())
     if time_ms is None:
         raise click.BadParameter(f"{text!r} is no time; write {quantities.MOMENT_FORMS}")
@@ -56,7 +56,7 @@ def moment(text: str) -> int:
 
 
 def span(text: str | int) -> int:
-    """Milliseconds of `30s`, `5m`; a number is one already, as the default of an option."""
+    """Parse `30s` or `5m`; return milliseconds. A number (a default) is returned unchanged."""
     found = text if isinstance(text, int) else quantities.span_ms(text)
     if found is None:
         raise click.BadParameter(f"{text!r} is no span of time; write {quantities.SPAN_FORMS}")
@@ -64,7 +64,7 @@ def span(text: str | int) -> int:
 
 
 def interval(text: str | int) -> int:
-    """A span greater than zero."""
+    """Parse a span that must be greater than zero."""
     found = span(text)
     if not found:
         raise click.BadParameter(f"{text!r} is too short; write {quantities.SPAN_FORMS}")
@@ -72,7 +72,7 @@ def interval(text: str | int) -> int:
 
 
 def size(text: str | int) -> int:
-    """Bytes of `500k`, `128MB`, `2Gi`; a number is one already, as the default of an option."""
+    """Parse `500k`, `128MB` or `2Gi`; return bytes. A number (a default) is returned unchanged."""
     found = text if isinstance(text, int) else quantities.size_bytes(text)
     if found is None:
         raise click.BadParameter(f"{text!r} is no size; write {quantities.SIZE_FORMS}")
@@ -80,7 +80,7 @@ def size(text: str | int) -> int:
 
 
 def principal(text: str) -> Principal:
-    """`User:alice`."""
+    """Parse a principal such as `User:alice`."""
     try:
         return parse_principal(text)
     except OttlaError as error:
@@ -88,7 +88,7 @@ def principal(text: str) -> Principal:
 
 
 def unescaped(text: str) -> str:
-    r"""`text` with \t, \n, \r, \0, \\ and \xNN read as in C; other backslashes stay."""
+    r"""Return `text` with \t, \n, \r, \0, \\ and \xNN read as in C; other backslashes stay."""
     out: list[str] = []
     place = 0
     while place < len(text):

@@ -1,4 +1,4 @@
-"""`ottla topic`: topics, from their creation to their end. Begin with `definition`."""
+"""`ottla topic`: creates, describes, changes and deletes topics. Begin with `definition`."""
 
 import click
 

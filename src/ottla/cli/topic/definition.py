@@ -246,7 +246,7 @@ async def describe(
 
 @dataclass(frozen=True, slots=True)
 class _Topic:
-    """The brokers' description of a topic."""
+    """A topic as the brokers describe it."""
 
     view: TopicView
     partitions: list[PartitionOffsets]
@@ -254,7 +254,7 @@ class _Topic:
 
     @property
     def notes(self) -> list[str]:
-        """The contradictions of its settings."""
+        """Return the contradictions between its settings."""
         values = {entry.name: entry.value for entry in self.configs.values()}
         return notes(len(self.view.partitions[0].replicas), values)
 
@@ -301,7 +301,7 @@ _STANDING_COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
 
 
 def standing_row(one: PartitionStanding) -> dict[str, Any]:
-    """The state of one partition, for a table or for JSON."""
+    """Return the state of one partition, for a table or JSON."""
     return {
         "partition": str(one.name),
         "leader": None if one.is_offline else one.leader,
@@ -314,7 +314,7 @@ def standing_row(one: PartitionStanding) -> dict[str, Any]:
 
 
 def topic_row(view: TopicView) -> dict[str, Any]:
-    """Name, id, and how many partitions and replicas."""
+    """Return the topic's name, id, and numbers of partitions and replicas."""
     return {
         "name": view.name,
         "topic_id": str(view.topic_id),

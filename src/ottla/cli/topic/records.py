@@ -1,4 +1,4 @@
-"""`ottla topic`: the offsets and sizes of topics, compaction, and deletion of old records."""
+"""`ottla topic`: shows offsets and sizes of topics, compacts them, and deletes old records."""
 
 from dataclasses import asdict
 from typing import Any
@@ -28,7 +28,7 @@ _ENDS = {"earliest": EARLIEST, "beginning": EARLIEST, "latest": LATEST, "end": L
 
 
 def moment_or_end(text: str) -> int:
-    """A time, or one end of the log by its number in the protocol."""
+    """Parse a time, or `earliest` or `latest`, which become their numbers in the protocol."""
     return _ENDS[text] if text in _ENDS else moment(text)
 
 
@@ -69,7 +69,7 @@ async def offsets(admin: Admin, words: tuple[str, ...], time_ms: int | None, for
         if place in at:
             offset, timestamp_ms = at[place].offset, at[place].timestamp_ms
             row["offset"] = offset if offset >= 0 else None
-            # An end of the log has no record, and so no time.
+            # The end of a log has no record, and so no timestamp.
             row["timestamp"] = timestamp_ms if timestamp_ms >= 0 else None
             row["time"] = iso(timestamp_ms) if timestamp_ms >= 0 else None
         rows.append(row)
@@ -217,7 +217,7 @@ def delete_records(
         cluster, places = connections_of(admin), await named(admin, words)
         starts = await offsets_at(cluster, places, EARLIEST)
         if before.kind == "offset":
-            # An offset beyond the end is refused by the broker.
+            # A broker refuses an offset beyond the end.
             return starts, {place: max(starts[place], before.number) for place in places}
         return starts, await resolved(cluster, places, before)
 
