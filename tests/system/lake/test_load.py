@@ -318,7 +318,7 @@ def test_spark_submit_main_loads(
 ) -> None:
     """The load as a program of its own, as a scheduler starts it."""
     del spark  # Only for its JAVA_HOME.
-    import ottla.cli.spark_submit as main
+    import pyspark_ottla.submit as main
 
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 50)

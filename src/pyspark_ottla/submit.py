@@ -2,9 +2,9 @@
 
 `spark-submit` runs a Python file and no command, so pass it this file:
 
-    spark-submit --master … $(python -c 'import ottla.cli.spark_submit as m; print(m.__file__)') \
+    spark-submit --master … $(python -c 'import pyspark_ottla.submit as m; print(m.__file__)') \
         run flights.toml
-    spark-submit --master … $(python -c 'import ottla.cli.spark_submit as m; print(m.__file__)') \
+    spark-submit --master … $(python -c 'import pyspark_ottla.submit as m; print(m.__file__)') \
         flights --to /lake/flights --bootstrap broker:9092
 
 The verb may be left out; it is then `load`.
