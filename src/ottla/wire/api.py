@@ -1,9 +1,9 @@
-"""The keys of APIs, and the requests and responses that belong to them.
+"""The keys of Kafka's APIs, and the look-up of requests and responses by key.
 
-An API is declared by its request and its response (`ottla.wire.messages`), whose class line has key
-and versions; a key finds them in `notation.REQUESTS` and `notation.RESPONSES`. Versions are those
-of Apache Kafka 4.3; for keys 4 to 7, which 4.0 removed, those of 3.9. A broker advertises only the
-versions that it serves.
+An API is declared by its request and its response in `ottla.wire.messages`. Their class lines have
+its key and versions. `notation.REQUESTS` and `notation.RESPONSES` find the classes by key. The
+versions are those of Apache Kafka 4.3; for keys 4 to 7, which 4.0 removed, those of 3.9. A broker
+advertises only the versions that it serves.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Final
 
 from ottla.wire.notation import REQUESTS
 
-# Keys of Ottla's own APIs, and tags of its own fields, begin after those that Kafka may use.
+# The keys of Ottla's own APIs, and the tags of its own fields, are above those that Kafka may use.
 FIRST_PRIVATE_KEY: Final = 1000
 FIRST_PRIVATE_TAG: Final = 10000
 
@@ -20,7 +20,7 @@ _WORD: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class ApiKey(IntEnum):
-    """The keys of all of Kafka's APIs, by name. Ottla's own are declared only in their messages."""
+    """The keys of Kafka's APIs, by name. Those of Ottla's own APIs are only in their messages."""
 
     PRODUCE = 0
     FETCH = 1
@@ -118,15 +118,15 @@ class ApiKey(IntEnum):
 
 
 def api_name(key: int) -> str:
-    """Return Kafka's name of a declared API, "ListOffsets".
+    """Return Kafka's name of a declared API, for example "ListOffsets".
 
-    For an undeclared one its key, "API 52".
+    For an undeclared API, return its key, for example "API 52".
     """
     request = REQUESTS.get(key)
     return f"API {key}" if request is None else request.__name__.removesuffix("Request")
 
 
 def key_name(key: int) -> str:
-    """Return the name of a declared API as a constant: "LIST_OFFSETS"."""
+    """Return the name of a declared API as a constant, for example "LIST_OFFSETS"."""
     name = api_name(key)
     return _WORD.sub("_", name).upper() if key in REQUESTS else name

@@ -15,10 +15,10 @@ M = TypeVar("M", bound=Message)
 
 # Hot: 1.6-2.0 µs for a Produce request of one partition, 1.7-2.1 for a Fetch request.
 def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
-    """Return the message that starts at `position`; later bytes are ignored.
+    """Return the message that starts at `position`; bytes after it are ignored.
 
-    Records are slices of `buffer`, everything else is copied. Raises WireError if the bytes are
-    invalid, VersionError if `cls` has no such version.
+    Records are slices of `buffer`; everything else is copied. Raises WireError if the bytes are
+    invalid, and VersionError if `cls` does not have this version.
     """
     decoder = cls.__decoders__.get(version) or _compile_decoder(cls, version, version)
     try:
@@ -30,11 +30,11 @@ def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
 def decode_in_steps(
     cls: type[M], version: int, buffer: Buffer, position: int, elements_max: int
 ) -> Generator[None, None, M]:
-    """Decode like `decode`, with a pause after each STEP elements of lists, for client requests.
+    """Decode a client's request like `decode`, but yield after each STEP elements of lists.
 
-    An element takes as little as one byte of a request, but a hundred bytes of memory and a
-    microsecond: more than `elements_max` in all lists together, tagged fields included, raise a
-    WireError.
+    A list element may take only one byte of a request, but a hundred bytes of memory and a
+    microsecond. Therefore more than `elements_max` elements in all lists together, including tagged
+    fields, raise a WireError.
     """
     key = -1 - version
     decoder = cls.__decoders__.get(key) or _compile_decoder(cls, version, key)
@@ -48,13 +48,13 @@ def decode_in_steps(
 def encode(message: Message, version: int) -> bytes:
     """Return the message as bytes. It must not contain a FileRegion.
 
-    Raises VersionError if the version lacks a field whose value must not be dropped.
+    Raises VersionError if a field has a value that must not be dropped, but the version lacks it.
     """
     return b"".join(encode_parts(message, version))  # type: ignore[arg-type] # no FileRegion here
 
 
 def encode_parts(message: Message, version: int) -> list[Part]:
-    """Return the message in pieces: records by reference, the rest encoded in between."""
+    """Return the message in pieces: records by reference, and the encoded bytes between them."""
     parts: list[Part] = []
     encode_after(bytearray(), parts, message, version)
     return parts
@@ -62,7 +62,7 @@ def encode_parts(message: Message, version: int) -> list[Part]:
 
 # Hot: with frames.encode_response 1.2-1.5 µs for Produce, 1.8-2.3 for Fetch, of one partition.
 def encode_after(head: bytearray, parts: list[Part], message: Message, version: int) -> None:
-    """Append to `parts` the `head` followed by the message. `head` is modified."""
+    """Append `head` and the message to `parts`. `head` is modified."""
     cls = type(message)
     encoder = cls.__encoders__.get(version) or _compile_encoder(cls, version, version)
     encoder(message, head, parts)
@@ -71,14 +71,14 @@ def encode_after(head: bytearray, parts: list[Part], message: Message, version: 
 def encode_in_steps(
     head: bytearray, parts: list[Part], message: Message, version: int
 ) -> Generator[None, None, None]:
-    """Encode like `encode_after`, with a pause after each STEP elements of lists."""
+    """Encode like `encode_after`, but yield after each STEP elements of lists."""
     cls = type(message)
     encoder = cls.__encoders__.get(-1 - version) or _compile_encoder(cls, version, -1 - version)
     yield from encoder(message, head, parts)
 
 
 def prepare(cls: type[Message]) -> None:
-    """Compile in advance the codec that the first message of the newest version would compile."""
+    """Compile the codec of the newest version now, not when its first message is sent."""
     version = cls.__versions__[1]
     if version not in cls.__decoders__:
         _compile_decoder(cls, version, version)
@@ -103,7 +103,7 @@ def _check_version(cls: type[Message], version: int) -> None:
 def _compile_decoder(cls: type[Message], version: int, key: int) -> Callable[..., Any]:
     """Compile the decoder of a version and store it under `key`.
 
-    Negative versions decode in steps.
+    A negative version means the decoder that works in steps.
     """
     _check_version(cls, version)
     in_steps = key < 0
@@ -120,7 +120,7 @@ def _compile_encoder(
 ) -> Callable[[Any, bytearray, list[Any]], Any]:
     """Compile the encoder of a version and store it under `key`.
 
-    Negative versions encode in steps.
+    A negative version means the encoder that works in steps.
     """
     _check_version(cls, version)
     source = encoder_source(cls, version, in_steps=key < 0)

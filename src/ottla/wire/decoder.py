@@ -1,10 +1,10 @@
-"""Compiles the decoder of one message in one version: straight code, nothing looked up.
+"""Compiles the decoder of one message in one version: straight code without look-ups.
 
-The code keeps `view` (the buffer), `p` (the position) and `limit` (the buffer's end). Fields of
-fixed size, and the length in front of what follows them, are read by one `Struct.unpack_from`
-into their attributes. A varint is read as one byte, and again in full where it is longer. Lists
-grow element by element, after a check that so many of them can be in the bytes that remain.
-Running out of bytes raises IndexError or struct.error, which `codec.decode` turns to WireError.
+The code has the variables `view` (the buffer), `p` (the position) and `limit` (the buffer's end).
+Consecutive fields of fixed size, and the length of the field after them, are read by one
+`Struct.unpack_from`. A varint is read as one byte, and read again in full if it is longer. Lists
+grow element by element, after a check that the remaining bytes can contain so many elements. Too
+few bytes raise IndexError or struct.error, which `codec.decode` turns into WireError.
 """
 
 from typing import Any
@@ -14,12 +14,12 @@ from ottla.wire.notation import Message, MessageType
 from ottla.wire.primitive import TAGS_MAX
 from ottla.wire.source import CODES, SIZES, STEP, Shape, Source
 
-# Of a string in a request of a client, as in Kafka: the length of compact ones has no bound.
+# The most bytes of a string in a client's request, as in Kafka; compact lengths have no such limit.
 _STRING_BYTES_MAX = 32_767
 
 
 class DecoderSource(Source):
-    """The body of one decoder."""
+    """The body of one decoder function."""
 
     def __init__(self, shape: Shape, *, in_steps: bool) -> None:
         super().__init__()
@@ -30,13 +30,13 @@ class DecoderSource(Source):
         self._size = 0
 
     def fixed(self, code: str, size: int, target: str) -> None:
-        """Queue a value of fixed size for the next fused read."""
+        """Queue a value of fixed size, to be read together with the next ones."""
         self._codes.append(code)
         self._targets.append(target)
         self._size += size
 
     def flush(self) -> None:
-        """Write the fused read of what is queued."""
+        """Write the code that reads all queued values at once."""
         if self._codes == ["B"]:
             self.line(f"{self._targets[0]} = view[p]")
         elif self._targets:
@@ -48,7 +48,7 @@ class DecoderSource(Source):
         self._codes, self._targets, self._size = [], [], 0
 
     def length(self, kind: str) -> str:
-        """Read the length of a sized kind; return the variable: -1 for null, else the length."""
+        """Read the length of a sized kind; return the variable that holds it (-1 for null)."""
         size = self.fresh("n")
         if self.shape.flexible:
             self.varint(size)
@@ -59,7 +59,7 @@ class DecoderSource(Source):
         return size
 
     def varint(self, target: str) -> None:
-        """Read an unsigned varint together with what is queued."""
+        """Read the queued values and then an unsigned varint."""
         self.fixed("B", 1, target)
         self.flush()
         self.line(f"if {target} > 127: {target}, p = long_varint(view, p - 1)")
@@ -75,7 +75,7 @@ class DecoderSource(Source):
             self.scalar(field.kind, target, nullable)
 
     def scalar(self, kind: str, target: str, nullable: bool) -> None:
-        """Read a primitive."""
+        """Read a value that is not a list or a struct."""
         if kind == "uuid":
             raw = self.fresh("u")
             self.fixed("16s", 16, raw)
@@ -96,14 +96,14 @@ class DecoderSource(Source):
             self.indent -= nullable
 
     def null_or(self, nullable: bool, size: str, target: str) -> None:
-        """Write the case of null, and open the block of the other case."""
+        """Write the branch for null, and begin the block for other values."""
         if nullable:
             self.line(f"if {size} == -1: {target} = None")
             self.line("else:")
             self.indent += 1
 
     def array(self, field: Field, target: str, nullable: bool) -> None:
-        """Read a list, of numbers at once, of anything else one by one."""
+        """Read a list: numbers all at once, other elements one by one."""
         element = field.element
         size = self.length("array")
         self.null_or(nullable, size, target)
@@ -133,13 +133,13 @@ class DecoderSource(Source):
         self.indent -= nullable
 
     def take_room(self, count: str) -> None:
-        """Count elements of a list, or tagged fields; too many end the decoding in steps."""
+        """Count list elements or tagged fields; decoding in steps fails if there are too many."""
         if self._in_steps:
             self.line(f"room -= {count}")
             self.line("if room < 0: raise too_many(p)")
 
     def structure(self, cls: Any, target: str, nullable: bool) -> None:
-        """Read a message inside another, null where its first byte is negative."""
+        """Read a nested struct, which is null if its first byte is negative."""
         if nullable:
             mark = self.fresh("n")
             self.fixed("b", 1, mark)
@@ -157,11 +157,11 @@ class DecoderSource(Source):
             self.indent -= 1
 
     def made(self, cls: Any, item: str) -> None:
-        """Make an object without calling its constructor: every slot is set by what follows."""
+        """Create an object without calling its constructor, since the next code sets every slot."""
         self.line(f"{item} = new({self.refer('class_', cls)})")
 
     def fields(self, cls: type[Message], item: str) -> None:
-        """Read all of a struct's fields, then give the absent ones their defaults."""
+        """Read all fields of a struct; set those that the version lacks to their defaults."""
         for field in self.shape.plain(cls):
             self.value(field, f"{item}.{field.name}")
         if self.shape.flexible:
@@ -170,7 +170,7 @@ class DecoderSource(Source):
             self.default(field, f"{item}.{field.name}")
 
     def default(self, field: Field, target: str) -> None:
-        """Give `target` the default of its field."""
+        """Set `target` to the default of the field."""
         if not field.starts_fresh:
             self.line(f"{target} = {self.constant(field.default)}")
         elif field.kind == "array":
@@ -183,7 +183,7 @@ class DecoderSource(Source):
                 self.default(inner, f"{item}.{inner.name}")
 
     def tags(self, fields: list[Field], item: str) -> None:
-        """Read the section of tagged fields; unknown ones are dropped."""
+        """Read the section of tagged fields; unknown tags are dropped."""
         count = self.fresh("n")
         self.fixed("B", 1, count)
         self.flush()
@@ -220,7 +220,8 @@ class DecoderSource(Source):
 def decoder_source(cls: type[Message], version: int, *, in_steps: bool = False) -> DecoderSource:
     """Write the decoder of `cls` in `version`, without compiling it.
 
-    `in_steps`: a generator, which also has the argument `room`; see `codec.decode_in_steps`.
+    With `in_steps` the decoder is a generator with the additional argument `room`; see
+    `codec.decode_in_steps`.
     """
     source = DecoderSource(Shape(version, version >= cls.__flexible__), in_steps=in_steps)
     source.line("limit = len(view)")
@@ -229,7 +230,7 @@ def decoder_source(cls: type[Message], version: int, *, in_steps: bool = False) 
     source.structure(cls, "m", False)
     source.flush()
     if in_steps:
-        # A generator also where it has no list.
+        # Makes the function a generator even if the message has no list.
         source.line("if room < 0: yield")
     source.line("return m")
     return source

@@ -1,7 +1,7 @@
-"""Compiles the encoder of one message in one version: straight code, nothing looked up.
+"""Compiles the encoder of one message in one version: straight code without look-ups.
 
-The code appends to a bytearray; fields of fixed size, and the length in front of what follows
-them, are written by one `Struct.pack`. Records go on the list of parts by reference.
+The code appends to a bytearray. Consecutive fields of fixed size, and the length of the field after
+them, are written by one `Struct.pack`. Records are added to the list of parts by reference.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from ottla.wire.source import CODES, STEP, Shape, Source
 
 
 class EncoderSource(Source):
-    """The body of one encoder."""
+    """The body of one encoder function."""
 
     def __init__(self, shape: Shape, *, in_steps: bool) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class EncoderSource(Source):
         self._values: list[str] = []
 
     def fixed(self, code: str, value: str) -> None:
-        """Queue a value of fixed size for the next fused write."""
+        """Queue a value of fixed size, to be written together with the next ones."""
         self._codes.append(code)
         self._values.append(value)
 
@@ -32,7 +32,7 @@ class EncoderSource(Source):
         self._codes.append("x")
 
     def flush(self) -> None:
-        """Write what is queued."""
+        """Write the code that writes all queued values at once."""
         if self._codes:
             self.line(self._packed(self._codes, self._values))
         self._codes, self._values = [], []
@@ -44,7 +44,7 @@ class EncoderSource(Source):
         return f"{self.out} += {function}({', '.join(values)})"
 
     def varint(self, value: str) -> None:
-        """Write an unsigned varint together with what is queued."""
+        """Write the queued values and then an unsigned varint."""
         codes, values = self._codes, self._values
         self._codes, self._values = [], []
         short = self._packed([*codes, "B"], [*values, value])
@@ -57,7 +57,7 @@ class EncoderSource(Source):
         self.line(f" append_unsigned({self.out}, {value})")
 
     def length(self, kind: str, size: str) -> None:
-        """Write the length of a sized kind (already one more where the form is compact)."""
+        """Write the length of a sized kind. In compact form `size` is the length plus one."""
         if self.shape.flexible:
             self.varint(size)
         else:
@@ -65,7 +65,7 @@ class EncoderSource(Source):
             self.flush()
 
     def sized(self, kind: str, value: str, nullable: bool, empty: str) -> str:
-        """Put value and length into variables, write the length; return the value's variable."""
+        """Write the length of a value; return the name of the variable that holds the value."""
         plus = " + 1" if self.shape.flexible else ""
         item, size = self.fresh("s"), self.fresh("n")
         convert = {"string": ".encode()"}.get(kind, "")
@@ -97,7 +97,7 @@ class EncoderSource(Source):
             self.scalar(field.kind, value, nullable)
 
     def scalar(self, kind: str, value: str, nullable: bool) -> None:
-        """Write a primitive."""
+        """Write a value that is not a list or a struct."""
         if kind == "uuid":
             self.fixed("16s", f"{value}.bytes")
         elif kind in CODES:
@@ -113,7 +113,7 @@ class EncoderSource(Source):
             self.line(f"{self.out} += {item}")
 
     def array(self, element: Any, value: str, nullable: bool) -> None:
-        """Write a list, of numbers at once, of anything else one by one."""
+        """Write a list: numbers all at once, other elements one by one."""
         items = self.sized("array", value, nullable, "()")
         if element in CODES and element != "uuid":
             pack = f"{self.arrays(CODES[element])}[len({items})].pack(*{items})"
@@ -133,7 +133,7 @@ class EncoderSource(Source):
         self.indent -= 1
 
     def structure(self, cls: Any, value: str, nullable: bool) -> None:
-        """Write a message inside another; a nullable one says by a byte whether it is there."""
+        """Write a nested struct; if it is nullable, a byte before it says whether it is null."""
         item = value
         if not value.isidentifier():
             item = self.fresh("x")
@@ -150,7 +150,7 @@ class EncoderSource(Source):
             self.indent -= 1
 
     def fields(self, cls: type[Message], item: str) -> None:
-        """Write all of a struct's fields; refuse values that this version cannot carry."""
+        """Write all fields of a struct; refuse values of fields that this version lacks."""
         for field in self.shape.absent(cls):
             if not field.ignorable:
                 name = f"{cls.__name__}.{field.name}"
@@ -162,21 +162,21 @@ class EncoderSource(Source):
             self.tags(self.shape.tagged(cls), item)
 
     def differs(self, field: Field, value: str) -> str:
-        """Return an expression: whether the field has another value than its default."""
+        """Return an expression that is true if the field's value differs from its default."""
         if field.default is None:
             return f"{value} is not None"
         if field.kind == "array":
             return value
         if field.kind != "struct":
             default = self.constant(field.default)
-            if field.kind == "uuid":  # Comparing two is slow, and the default is mostly the same.
+            if field.kind == "uuid":  # Comparing is slow; the default is usually the same object.
                 return f"{value} is not {default} and {value} != {default}"
             return f"{value} != {default}"
         inner = [self.differs(f, f"{value}.{f.name}") for f in field.element.__fields__]
         return f"({' or '.join(inner)})"
 
     def tags(self, fields: list[Field], item: str) -> None:
-        """Write the section of tagged fields: those that differ from their defaults."""
+        """Write the section of tagged fields, without fields that have their default value."""
         if not fields:
             self.zero()
             return
@@ -204,7 +204,7 @@ class EncoderSource(Source):
 
 
 def encoder_source(cls: type[Message], version: int, *, in_steps: bool = False) -> EncoderSource:
-    """Write the encoder of `cls` in `version`, without compiling it; `in_steps`: a generator."""
+    """Write the encoder of `cls` in `version` without compiling it; `in_steps` as a generator."""
     source = EncoderSource(Shape(version, version >= cls.__flexible__), in_steps=in_steps)
     if in_steps:
         source.line(f"step = {STEP}")
@@ -212,6 +212,6 @@ def encoder_source(cls: type[Message], version: int, *, in_steps: bool = False) 
     source.flush()
     source.line("parts.append(out)")
     if in_steps:
-        # A generator also where it has no list.
+        # Makes the function a generator even if the message has no list.
         source.line("if step < 0: yield")
     return source

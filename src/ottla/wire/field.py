@@ -1,4 +1,4 @@
-"""What is declared of one field, and the versions in which it holds."""
+"""The declaration of one field, and the versions that have it."""
 
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +19,7 @@ _RANGES: dict[str, tuple[int, int]] = {"none": _NEVER}
 
 
 def version_range(text: str) -> tuple[int, int]:
-    """Return (lowest, highest) of "3", "3+", "3-7" or "none"; for "none" lowest > highest."""
+    """Return (lowest, highest) for "3", "3+", "3-7" or "none"; for "none" lowest > highest."""
     found = _RANGES.get(text)
     if found is None:
         low, dash, high = text.rstrip("+").partition("-")
@@ -29,7 +29,7 @@ def version_range(text: str) -> tuple[int, int]:
 
 
 class Field:
-    """One declared field: its kind, its versions, and what it is where it is absent."""
+    """One declared field: its kind, its versions, and its value in versions without it."""
 
     __slots__ = ("default", "element", "ignorable", "kind", "name", "nullable", "tag", "versions")
 
@@ -49,7 +49,7 @@ class Field:
         self.nullable = _NEVER if nullable is None else version_range(nullable)
         self.tag = tag
         self.ignorable = ignorable
-        # For arrays: the message class, or the kind of the primitive. For structs: the class.
+        # For arrays the message class or the kind of the primitive; for structs the class.
         self.element: Any = element
         if default is UNSET:
             low, high = self.nullable
@@ -58,14 +58,14 @@ class Field:
         self.default: Any = default
 
     def exists(self, version: int) -> bool:
-        """Whether the field is part of `version`."""
+        """Return whether the field is part of `version`."""
         return self.versions[0] <= version <= self.versions[1]
 
     def may_be_null(self, version: int) -> bool:
-        """Whether None can be sent in `version`."""
+        """Return whether the field may be null in `version`."""
         return self.nullable[0] <= version <= self.nullable[1]
 
     @property
     def starts_fresh(self) -> bool:
-        """Whether the default is an object of its own for each message (a list, a struct)."""
+        """Return whether each message needs a new default object, as for a list or a struct."""
         return self.kind in {"array", "struct"} and self.default is not None

@@ -1,8 +1,9 @@
-"""Frames: a size of 4 bytes, a header, a body.
+"""Frames: a size of 4 bytes, a header and a body.
 
-Request headers are version 1, or 2 (with tagged fields) where the body is flexible; response
-headers 0 or 1 likewise, except that ApiVersions is always answered with version 0, so that a
-client can read the answer before it knows what the broker speaks (KIP-511).
+The header of a request has version 2, with tagged fields, if the body is flexible, and version 1
+otherwise. The header of a response likewise has version 1 or 0. An exception is ApiVersions: its
+response always has header version 0, so that a client can read it before it knows which versions
+the broker supports (KIP-511).
 """
 
 import struct
@@ -17,11 +18,11 @@ from ottla.wire.notation import FLEXIBLE_FROM, RESPONSES, Message
 from ottla.wire.parts import Buffer, FileRegion, Part, Records
 from ottla.wire.primitive import skip_tags
 
-# The position of the correlation id: in a request (without its size) after API key and version, in
-# a response after its size. In a request the client id and the body follow it.
+# The position of the correlation id. In a request (without its size) it follows API key and
+# version, and client id and body come after it. In a response it follows the size.
 CORRELATION_POSITION: Final = 4
 AFTER_CORRELATION_ID: Final = 8
-# Each request and response begins with its size.
+# The size prefix of each request and response.
 SIZE_BYTES: Final = 4
 
 _REQUEST: Final = struct.Struct(">hhih").unpack_from
@@ -34,7 +35,7 @@ _new = tuple.__new__
 
 
 class RequestHeader(NamedTuple):
-    """The header of a request. `api_key` may be one that is not declared here."""
+    """The header of a request. `api_key` may be a key without a declared API."""
 
     api_key: int
     api_version: int
@@ -46,7 +47,7 @@ class RequestHeader(NamedTuple):
 def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
     """Return the header that starts at `position`, and the position of the body.
 
-    The header of an unknown API is read as version 1, whose fields all versions have. Raises
+    For an unknown API the header is read as version 1, since its fields are in all versions. Raises
     WireError.
     """
     view = memoryview(buffer)
@@ -71,7 +72,7 @@ def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHea
 
 
 def _sized(parts: list[Part], head: bytearray) -> list[Part]:
-    """Write into the head the size of everything after its first 4 bytes."""
+    """Write the size of all parts, without the size prefix itself, into `head`."""
     size = sum(map(len, parts))
     _INT32.pack_into(head, 0, size - 4)
     return parts
@@ -80,7 +81,7 @@ def _sized(parts: list[Part], head: bytearray) -> list[Part]:
 def encode_request(
     message: Message, version: int, correlation_id: int, client_id: str | None
 ) -> list[Part]:
-    """Return a whole request, its size included. Raises VersionError."""
+    """Return a whole request, including its size. Raises VersionError."""
     api_key = type(message).__api_key__
     client = b"" if client_id is None else client_id.encode()
     client_size = -1 if client_id is None else len(client)
@@ -101,7 +102,7 @@ def _flexible_response(api_key: int, version: int) -> bool:
 def encode_response(
     message: Message, api_key: int, version: int, correlation_id: int
 ) -> list[Part]:
-    """Return a whole response, its size included. Raises VersionError."""
+    """Return a whole response, including its size. Raises VersionError."""
     pack = _FLEXIBLE_RESPONSE_HEAD if _flexible_response(api_key, version) else _RESPONSE_HEAD
     head = bytearray(pack(0, correlation_id))
     parts: list[Part] = []
@@ -112,14 +113,14 @@ def encode_response(
 def encode_response_in_steps(
     message: Message, api_key: int, version: int, correlation_id: int, bytes_max: int
 ) -> Generator[None, None, list[Part]]:
-    """`encode_response`, which pauses after each STEP elements of lists.
+    """Encode like `encode_response`, but yield after each STEP elements of lists.
 
-    Raises TooManyBytes where a response without records gets larger than `bytes_max`.
+    Raises TooManyBytes if the response, without records, becomes larger than `bytes_max`.
     """
     pack = _FLEXIBLE_RESPONSE_HEAD if _flexible_response(api_key, version) else _RESPONSE_HEAD
     head = bytearray(pack(0, correlation_id))
     parts: list[Part] = []
-    # Up to the first records of a response, all of it is in the head.
+    # All bytes of a response before its first records are in `head`.
     for _ in encode_in_steps(head, parts, message, version):
         if len(head) > bytes_max:
             raise TooManyBytes(f"the response is larger than {bytes_max} bytes")
@@ -130,9 +131,9 @@ def encode_response_in_steps(
 def decode_response(
     api_key: int, version: int, buffer: Buffer, position: int = 0
 ) -> tuple[int, Any]:
-    """Return (correlation id, message) of a response to a request of that key and version.
+    """Return (correlation id, message) of a response to a request with that key and version.
 
-    The message is of the response's class. Raises WireError, VersionError.
+    The message is of the API's response class. Raises WireError or VersionError.
     """
     response = RESPONSES.get(api_key)
     if response is None:

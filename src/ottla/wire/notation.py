@@ -1,13 +1,13 @@
-"""Our notation for messages: a class per struct, a field specifier per attribute.
+"""Ottla's notation for messages: a class for each struct, a field specifier for each attribute.
 
     class TopicProduceData(Message):
         name: str = string("0-12")
         partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
-The first argument says in which versions a field exists ("3+", "0-12", "2", "none");
-`nullable` in which of them it may be None; `tag` makes it a tagged field (KIP-482);
-`ignorable` allows dropping its value where a version lacks it. Every field has a default:
-the one given, else None where it is nullable in all its versions, else the type's zero.
+The first argument names the versions that have the field ("3+", "0-12", "2", "none"). `nullable`
+names the versions in which it may be None. `tag` makes it a tagged field (KIP-482). `ignorable`
+means that its value may be dropped in versions without the field. Every field has a default: the
+given one, or None if it is nullable in all its versions, or the zero of its type.
 
 Type checkers see each class as a keyword-only dataclass. `__slots__` come from the metaclass;
 `__init__` is compiled when the class is first called, which keeps imports cheap.
@@ -31,8 +31,9 @@ from ottla.wire.parts import Records
 
 T = TypeVar("T")
 
-# By key, the first declarations that were imported, and their first version with compact types and
-# tagged fields. A module that sends or serves an API imports its messages.
+# The requests and responses by API key, and the first flexible version of each key. Of several
+# declarations of a key, the first one imported is used. A module that sends or serves an API
+# imports its messages.
 REQUESTS: Final[dict[int, "type[Message]"]] = {}
 RESPONSES: Final[dict[int, "type[Message]"]] = {}
 FLEXIBLE_FROM: Final[dict[int, int]] = {}
@@ -75,9 +76,10 @@ class MessageType(type):
 
 @dataclass_transform(kw_only_default=True)
 class Message(metaclass=MessageType):
-    """A struct of the protocol. Mutable, compared field by field, not hashable."""
+    """A struct of the protocol. It is mutable, compared field by field, and not hashable."""
 
-    # Filled by the metaclass. Only a whole message has a key, versions and a first flexible one.
+    # Set by the metaclass. Only a whole message has an API key, versions and a first flexible
+    # version.
     __fields__: ClassVar[tuple[Field, ...]]
     __api_key__: ClassVar[int]
     __versions__: ClassVar[tuple[int, int]]
@@ -127,12 +129,12 @@ def _constructor(cls: type[Message]) -> Any:
 
 
 def has_field(cls: type[Message], name: str, version: int) -> bool:
-    """Whether a version of the message declares the field."""
+    """Return whether a version of the message has the field."""
     return any(field.name == name and field.exists(version) for field in cls.__fields__)
 
 
 def with_list(message: T, replaced: list[Any] | None, wanted: list[Any]) -> T:
-    """A copy of a message that has another list in place of one of its own."""
+    """Return a copy of a message in which the list `replaced` is exchanged for `wanted`."""
     made = object.__new__(type(message))
     for field in cast("Message", message).__fields__:
         value = getattr(message, field.name)
@@ -141,7 +143,7 @@ def with_list(message: T, replaced: list[Any] | None, wanted: list[Any]) -> T:
 
 
 class Primitive(Generic[T]):
-    """The specifier of a kind of fixed size: `int32("3+", default=-1)`."""
+    """The specifier of a field of fixed size: `int32("3+", default=-1)`."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -158,7 +160,7 @@ class Primitive(Generic[T]):
 
 
 class Sized(Generic[T]):
-    """The specifier of a kind with a length before it, which can be null."""
+    """The specifier of a field with a length prefix, which may be nullable."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -205,7 +207,7 @@ float64: Final = Primitive[float]("float64")
 uuid: Final = Primitive[UUID]("uuid")
 string: Final = Sized[str]("string")
 binary: Final = Sized[bytes]("binary")
-# Record batches: decoded as a slice of the buffer (a memoryview), encoded by reference.
+# Record batches. They are decoded as a slice of the buffer, a memoryview, and encoded by reference.
 batches: Final = Sized[Records]("records")
 
 
@@ -237,7 +239,7 @@ def array(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> list[T] | None:
-    """Declare a list of a message class, or of a primitive named by its specifier (`int32`)."""
+    """Declare a list of structs or of primitives; `element` is a message class or `int32` etc."""
     item = element.kind if isinstance(element, Primitive | Sized) else element
     return cast("list[T]", Field("array", versions, nullable, default, tag, ignorable, item))
 
@@ -270,5 +272,5 @@ def struct(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> T | None:
-    """Declare one message inside another."""
+    """Declare a nested struct."""
     return cast("T", Field("struct", versions, nullable, default, tag, ignorable, element))

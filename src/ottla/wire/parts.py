@@ -1,4 +1,4 @@
-"""The pieces an encoded message consists of: bytes, and regions of files sent without copying."""
+"""The parts of an encoded message: bytes, and regions of files that are sent without copying."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -7,7 +7,7 @@ from typing import TypeAlias
 class FileRegion:
     """`size` bytes at `position` of the open file `fd`, to be sent by the network layer.
 
-    Its creator keeps `fd` open until it is sent.
+    Its creator keeps `fd` open until the bytes are sent.
     """
 
     __slots__ = ("fd", "position", "size")
@@ -36,6 +36,6 @@ class FileRegion:
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Part: TypeAlias = bytes | bytearray | memoryview | FileRegion
-# What the records field of a message to be sent may hold (a sequence is a list or a tuple);
-# appended by reference, never copied.
+# The type of the records field of a message to send. A sequence must be a list or a tuple. Records
+# are added to the parts by reference, and never copied.
 Records: TypeAlias = Part | Sequence[Part] | None

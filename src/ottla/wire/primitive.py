@@ -1,4 +1,4 @@
-"""What the compiled encoders and decoders call for the rare or shared cases."""
+"""Functions that the compiled encoders and decoders call in rare or shared cases."""
 
 import struct
 from typing import Final
@@ -7,19 +7,20 @@ from uuid import UUID
 from ottla.base.varint import append_unsigned, read_unsigned
 from ottla.wire.errors import TooManyElements, VersionError, WireError
 
-# Topic ids come again and again; the bound keeps a hostile peer from filling memory.
+# The same topic ids occur again and again. The limit prevents that a client fills memory with them.
 _KNOWN_UUIDS_MAX: Final = 4096
-# Records given piece by piece.
+# The types of records that consist of several parts.
 several: Final = (list, tuple)
 _known_uuids: dict[bytes, UUID] = {}
-# Of one section: each costs as much as a field, and takes two bytes. Kafka has at most six.
+# The most tagged fields in one section, as each costs as much as a field and may take two bytes.
+# Kafka's messages have at most six.
 TAGS_MAX: Final = 100
-# The longest list whose struct is kept.
+# Structs of lists of up to this length are cached.
 _SHORT_MAX: Final = 16
 
 
 def uuid_of(raw: bytes) -> UUID:
-    """Return the UUID of 16 bytes; equal bytes usually give the same object."""
+    """Return the UUID of 16 bytes; equal bytes usually return the same object."""
     found = _known_uuids.get(raw)
     if found is None:
         if len(_known_uuids) >= _KNOWN_UUIDS_MAX:
@@ -29,7 +30,7 @@ def uuid_of(raw: bytes) -> UUID:
 
 
 def long_varint(view: memoryview, position: int) -> tuple[int, int]:
-    """Return (value, position after it) of an unsigned varint that may take several bytes."""
+    """Read an unsigned varint of any length; return its value and the position after it."""
     try:
         return read_unsigned(view, position)
     except ValueError as error:
@@ -37,7 +38,7 @@ def long_varint(view: memoryview, position: int) -> tuple[int, int]:
 
 
 def skip_tags(view: memoryview, position: int) -> int:
-    """Return the position after a section of tagged fields of which none is known."""
+    """Return the position after a section of tagged fields, all of which are unknown."""
     count, position = long_varint(view, position)
     if count > TAGS_MAX:
         raise too_many_tags(position)
@@ -51,36 +52,36 @@ def skip_tags(view: memoryview, position: int) -> int:
 
 
 def too_many(position: int) -> WireError:
-    """The error for lists with more elements than a request may have."""
+    """Return the error for lists with more elements than a request may have."""
     return TooManyElements(
         f"too many elements of lists, up to byte {position}: send several requests"
     )
 
 
 def too_many_tags(position: int) -> WireError:
-    """The error for a section of more tagged fields than any version of a message will have."""
+    """Return the error for a section with more tagged fields than any message version may have."""
     return WireError(f"more than {TAGS_MAX} tagged fields in a section before byte {position}")
 
 
 def too_long(position: int) -> WireError:
-    """The error for a string that no name of Kafka's can be."""
+    """Return the error for a string longer than any valid string of Kafka."""
     return WireError(f"a string before byte {position} has more than 32,767 bytes")
 
 
 def truncated(position: int) -> WireError:
-    """The error for a length that is negative or reaches beyond the buffer."""
+    """Return the error for a length that is negative or reaches beyond the buffer."""
     return WireError(f"a length before byte {position} does not fit the bytes that follow")
 
 
 def wrong_tag(tag: int, position: int) -> WireError:
-    """The error for a tagged field whose value is not as long as it says."""
+    """Return the error for a tagged field whose value does not have the announced length."""
     return WireError(f"the tagged field {tag} before byte {position} does not have its own size")
 
 
 class Arrays(dict[int, struct.Struct]):
-    """The structs of so many numbers of one code, big endian.
+    """The big-endian structs for lists of numbers of one format code, by the list's length.
 
-    Those of short lists, as of a partition's replicas, are made once.
+    Structs for short lists, such as the replicas of a partition, are cached.
     """
 
     def __init__(self, code: str) -> None:
@@ -95,7 +96,7 @@ class Arrays(dict[int, struct.Struct]):
 
 
 def unsupported(name: str, version: int) -> VersionError:
-    """The error for a value that the chosen version cannot carry."""
+    """Return the error for a value that the version of the message cannot represent."""
     return VersionError(f"{name} has a value that version {version} cannot carry")
 
 

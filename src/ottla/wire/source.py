@@ -1,6 +1,6 @@
-"""Writing Python source: lines, fresh names, and runs of fixed-size fields fused into one struct.
+"""Writes Python source: lines, unused names, and one struct for consecutive fields of fixed size.
 
-Shared by the compilers of decoders and of encoders.
+The compilers of decoders and of encoders share it.
 """
 
 import struct
@@ -21,13 +21,13 @@ CODES: Final = {
     "uuid": "16s",
 }
 _ARRAYS: Final = {code: primitive.Arrays(code) for code in CODES.values()}
-# How many elements of lists are a step, where a message is decoded or encoded in steps.
+# How many list elements are processed per step when a message is decoded or encoded in steps.
 STEP: Final = 256
 SIZES: Final = {kind: struct.calcsize(">" + code) for kind, code in CODES.items()}
 
 
 class Source:
-    """A function being written, with the objects its code refers to."""
+    """The source of one function, and the objects to which its code refers."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -38,16 +38,16 @@ class Source:
         self._count = 0
 
     def line(self, text: str) -> None:
-        """Add one line at the present indentation."""
+        """Add one line with the current indentation."""
         self.lines.append(" " * self.indent + text)
 
     def fresh(self, prefix: str) -> str:
-        """Return a variable name used nowhere else in this function."""
+        """Return a variable name that the function does not use yet."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     def refer(self, prefix: str, value: Any) -> str:
-        """Return a name under which the code finds `value`."""
+        """Return a name by which the code can access `value`."""
         for name, known in self.names.items():
             if known is value:
                 return name
@@ -63,11 +63,11 @@ class Source:
         return name
 
     def arrays(self, code: str) -> str:
-        """Return the name of the structs of lists of numbers, by their length."""
+        """Return the name of the `Arrays` for lists of numbers with this format code."""
         return self.refer("arrays", _ARRAYS[code])
 
     def constant(self, value: Any) -> str:
-        """Return an expression for a default."""
+        """Return an expression for a default value."""
         if value is None or isinstance(value, bool | int | str | bytes):
             return repr(value)
         return self.refer("constant", value)
@@ -79,36 +79,36 @@ class Source:
         return self.names[name]
 
     def text(self, name: str, head: str) -> str:
-        """The source as it will be compiled."""
+        """Return the source as it will be compiled."""
         return "\n".join([f"def {name}({head}):", *self.lines]) + "\n"
 
 
 class Shape:
-    """Which fields of a struct one version has, and how much room they take at least."""
+    """The fields that a struct has in one version, and their smallest sizes."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version = version
         self.flexible = flexible
 
     def plain(self, cls: type[Message]) -> list[Field]:
-        """The fields in order of declaration, tagged ones excepted."""
+        """Return the fields without the tagged ones, in order of declaration."""
         return [f for f in cls.__fields__ if f.exists(self.version) and not self.is_tagged(f)]
 
     def tagged(self, cls: type[Message]) -> list[Field]:
-        """The fields of the tagged section, by tag."""
+        """Return the fields of the tagged section, in order of their tags."""
         found = [f for f in cls.__fields__ if f.exists(self.version) and self.is_tagged(f)]
         return sorted(found, key=lambda f: f.tag or 0)
 
     def is_tagged(self, field: Field) -> bool:
-        """Whether the field is sent in the tagged section of this version."""
+        """Return whether the field is sent in the tagged section of this version."""
         return self.flexible and field.tag is not None
 
     def absent(self, cls: type[Message]) -> list[Field]:
-        """The fields that this version does not have."""
+        """Return the fields that this version does not have."""
         return [f for f in cls.__fields__ if not f.exists(self.version)]
 
     def least_size(self, kind: Any, nullable: bool = False) -> int:
-        """The fewest bytes a value of this kind can take; at least 1 for a struct."""
+        """Return the smallest size in bytes of a value of this kind; at least 1 for a struct."""
         if isinstance(kind, MessageType):
             if nullable:
                 return 1

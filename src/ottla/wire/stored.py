@@ -1,10 +1,11 @@
 """Stored records, whose keys and values begin with an int16 version.
 
-`__consumer_offsets` and `__transaction_state` hold a key and a value per record. The version of a
-key is the record's type (KIP-915 separates it from the value's): in `__consumer_offsets` 1 is a
-committed offset (as is 0, from old brokers) and 2 a classic group; in `__transaction_state` 0 is a
-transactional id. A null value is a tombstone. The consumer protocol's two structs are sent inside
-JoinGroup and SyncGroup; a reader treats an unknown version of them as the highest known one.
+Each record of `__consumer_offsets` and `__transaction_state` has a key and a value. The version of
+a key is the record's type (KIP-915 separates it from the version of the value). In
+`__consumer_offsets`, 1 is a committed offset (also 0, from old brokers) and 2 a classic group; in
+`__transaction_state`, 0 is a transactional id. A null value is a tombstone. The two structs of the
+consumer protocol are sent inside JoinGroup and SyncGroup; if their version is unknown, a reader
+treats it as the highest known one.
 """
 
 import struct as structs
@@ -18,7 +19,7 @@ from ottla.wire.parts import Buffer
 
 
 class OffsetCommitKey(Message, versions="0-1"):
-    """Key of a committed offset."""
+    """The key of a committed offset."""
 
     group: str = string()
     topic: str = string()
@@ -37,7 +38,7 @@ class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
 
 
 class GroupMetadataKey(Message, versions="2"):
-    """Key of a classic group's state."""
+    """The key of a classic group's state."""
 
     group: str = string()
 
@@ -56,7 +57,7 @@ class MemberMetadata(Message):
 
 
 class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
-    """A classic group's last stable generation."""
+    """The last stable generation of a classic group."""
 
     protocol_type: str = string()
     generation: int = int32()
@@ -74,7 +75,7 @@ class SubscriptionTopicPartition(Message):
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):
-    """A member's subscription for the group's leader (the metadata of JoinGroup)."""
+    """A member's subscription, sent to the group's leader as the metadata in JoinGroup."""
 
     topics: list[str] = array(string)
     user_data: bytes | None = binary(nullable="0+")
@@ -93,14 +94,14 @@ class AssignmentTopicPartition(Message):
 
 
 class ConsumerProtocolAssignment(Message, versions="0-3"):
-    """What the leader hands a member (the assignment of SyncGroup)."""
+    """A member's assignment, which the group's leader sends in SyncGroup."""
 
     assigned_partitions: list[AssignmentTopicPartition] = array(AssignmentTopicPartition)
     user_data: bytes | None = binary(nullable="0+")
 
 
 class TransactionLogKey(Message, versions="0"):
-    """Key of the state of a transactional id."""
+    """The key of the state of a transactional id."""
 
     transactional_id: str = string()
 
@@ -113,7 +114,7 @@ class PartitionsSchema(Message):
 
 
 class TransactionLogValue(Message, versions="0-1", flexible="1+"):
-    """State of a transactional id."""
+    """The state of a transactional id."""
 
     producer_id: int = int64()
     previous_producer_id: int = int64("1+", default=-1, tag=0)
@@ -126,13 +127,13 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
     transaction_last_update_timestamp_ms: int = int64()
     transaction_start_timestamp_ms: int = int64()
     client_transaction_version: int = int16("1+", tag=2)
-    # Ottla's own: the epoch of the producer that requested this epoch. It identifies repeated
+    # Ottla's own: the epoch of the producer that requested this epoch, to recognize repeated
     # requests.
     last_producer_epoch: int = int16("1+", default=-1, tag=10000)
 
 
 class EndTxnMarker(Message, versions="0"):
-    """Value of a control record that ends a transaction."""
+    """The value of a control record that ends a transaction."""
 
     coordinator_epoch: int = int32()
 
@@ -144,7 +145,7 @@ _VERSION: Final = structs.Struct(">h")
 
 
 def encode_versioned(message: Message, version: int) -> bytes:
-    """Return the message after its version. Raises VersionError."""
+    """Return the version followed by the encoded message. Raises VersionError."""
     return _VERSION.pack(version) + encode(message, version)
 
 
@@ -157,10 +158,10 @@ def read_version(buffer: Buffer) -> int:
 
 
 def decode_versioned(cls: type[M], buffer: Buffer) -> M:
-    """Return the message after the version at the start of `buffer`.
+    """Return the message that follows the version at the start of `buffer`.
 
-    Versions of the consumer protocol above the highest known are read as that one, as its design
-    permits. Raises WireError, and VersionError for any other version.
+    For messages of the consumer protocol, a version above the highest known one is read as that
+    one, as the protocol permits. Raises WireError, and VersionError for other unknown versions.
     """
     version = read_version(buffer)
     if cls in _FORWARD_COMPATIBLE:

@@ -1,7 +1,7 @@
 """Records of groups of the consumer protocol (KIP-848) in `__consumer_offsets`.
 
-The version of a key is its type: 3 a group, 5 a member, 6 a group's target assignment and 7
-one member's share of it, 8 what a member has now.
+The version of a key is its type: 3 is a group, 5 a member, 6 the metadata of a group's target
+assignment, 7 the target assignment of one member, 8 the current assignment of a member.
 """
 
 from uuid import UUID
@@ -10,20 +10,20 @@ from ottla.wire.notation import Message, array, binary, int8, int32, int64, stri
 
 
 class ConsumerGroupMetadataKey(Message, versions="3"):
-    """Key of a group."""
+    """The key of a group."""
 
     group_id: str = string()
 
 
 class ConsumerGroupMetadataValue(Message, versions="0", flexible="0+"):
-    """A group's epoch, and a hash of the topics it was raised for."""
+    """A group's epoch, and a hash of the subscribed topics for which it was increased."""
 
     epoch: int = int32()
     metadata_hash: int = int64(tag=0)
 
 
 class ConsumerGroupMemberMetadataKey(Message, versions="5"):
-    """Key of a member."""
+    """The key of a member."""
 
     group_id: str = string()
     member_id: str = string()
@@ -60,20 +60,20 @@ class ConsumerGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Message, versions="6"):
-    """Key of a group's target assignment."""
+    """The key of a group's target assignment."""
 
     group_id: str = string()
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
-    """The group epoch that the target assignment was made for."""
+    """The group epoch for which the target assignment was computed."""
 
     assignment_epoch: int = int32()
     assignment_timestamp: int = int64(tag=0, ignorable=True)
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Message, versions="7"):
-    """Key of a member's share of the target assignment."""
+    """The key of a member's target assignment."""
 
     group_id: str = string()
     member_id: str = string()
@@ -87,20 +87,20 @@ class TopicPartition(Message):
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Message, versions="0", flexible="0+"):
-    """What a member shall have."""
+    """The target assignment of a member."""
 
     topic_partitions: list[TopicPartition] = array(TopicPartition)
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Message, versions="8"):
-    """Key of what a member has."""
+    """The key of a member's current assignment."""
 
     group_id: str = string()
     member_id: str = string()
 
 
 class TopicPartitions(Message):
-    """What the lists of `ConsumerGroupCurrentMemberAssignmentValue` hold."""
+    """An element of the lists in `ConsumerGroupCurrentMemberAssignmentValue`."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
@@ -108,7 +108,7 @@ class TopicPartitions(Message):
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
-    """What a member has, and what it must give back."""
+    """The current assignment of a member, and the partitions that it must revoke."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()

@@ -1,7 +1,8 @@
 """Records of share groups (KIP-932) in `__consumer_offsets`.
 
-The version of a key is its type: 10 a member, 11 a group, 12 a group's target assignment and
-13 one member's share of it, 14 what a member has now, 15 of which partitions the group has state.
+The version of a key is its type: 10 is a member, 11 a group, 12 the metadata of a group's target
+assignment, 13 the target assignment of one member, 14 the current assignment of a member, 15 the
+list of partitions for which the group has state.
 """
 
 from uuid import UUID
@@ -10,7 +11,7 @@ from ottla.wire.notation import Message, array, int8, int32, int64, string, uuid
 
 
 class ShareGroupMemberMetadataKey(Message, versions="10"):
-    """Key of a member."""
+    """The key of a member."""
 
     group_id: str = string()
     member_id: str = string()
@@ -26,33 +27,33 @@ class ShareGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
 
 
 class ShareGroupMetadataKey(Message, versions="11"):
-    """Key of a group."""
+    """The key of a group."""
 
     group_id: str = string()
 
 
 class ShareGroupMetadataValue(Message, versions="0", flexible="0+"):
-    """A group's epoch, and a hash of the topics it was raised for."""
+    """A group's epoch, and a hash of the subscribed topics for which it was increased."""
 
     epoch: int = int32()
     metadata_hash: int = int64()
 
 
 class ShareGroupTargetAssignmentMetadataKey(Message, versions="12"):
-    """Key of a group's target assignment."""
+    """The key of a group's target assignment."""
 
     group_id: str = string()
 
 
 class ShareGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
-    """The group epoch that the target assignment was made for."""
+    """The group epoch for which the target assignment was computed."""
 
     assignment_epoch: int = int32()
     assignment_timestamp: int = int64(tag=0, ignorable=True)
 
 
 class ShareGroupTargetAssignmentMemberKey(Message, versions="13"):
-    """Key of a member's share of the target assignment."""
+    """The key of a member's target assignment."""
 
     group_id: str = string()
     member_id: str = string()
@@ -66,13 +67,13 @@ class TopicPartition(Message):
 
 
 class ShareGroupTargetAssignmentMemberValue(Message, versions="0", flexible="0+"):
-    """What a member shall have."""
+    """The target assignment of a member."""
 
     topic_partitions: list[TopicPartition] = array(TopicPartition)
 
 
 class ShareGroupCurrentMemberAssignmentKey(Message, versions="14"):
-    """Key of what a member has."""
+    """The key of a member's current assignment."""
 
     group_id: str = string()
     member_id: str = string()
@@ -86,7 +87,7 @@ class TopicPartitions(Message):
 
 
 class ShareGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
-    """What a member has."""
+    """The current assignment of a member."""
 
     member_epoch: int = int32()
     previous_member_epoch: int = int32()
@@ -95,13 +96,13 @@ class ShareGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+
 
 
 class ShareGroupStatePartitionMetadataKey(Message, versions="15"):
-    """Key of the list of partitions that the group has state of."""
+    """The key of the list of partitions for which the group has state."""
 
     group_id: str = string()
 
 
 class TopicPartitionsInfo(Message):
-    """What the lists of `ShareGroupStatePartitionMetadataValue` hold."""
+    """An element of the lists in `ShareGroupStatePartitionMetadataValue`."""
 
     topic_id: UUID = uuid()
     topic_name: str = string()
@@ -116,7 +117,7 @@ class TopicInfo(Message):
 
 
 class ShareGroupStatePartitionMetadataValue(Message, versions="0", flexible="0+"):
-    """Of which partitions state is being begun, is there, and is being deleted."""
+    """The partitions whose state is being initialized, is initialized, or is being deleted."""
 
     initializing_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)
     initialized_topics: list[TopicPartitionsInfo] = array(TopicPartitionsInfo)

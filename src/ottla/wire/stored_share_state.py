@@ -1,6 +1,6 @@
-"""Records of `__share_group_state`: what share groups have done of partitions (KIP-932).
+"""Records of `__share_group_state`: the progress of share groups in partitions (KIP-932).
 
-The version of a key is the record's type: 0 a snapshot, 1 an update of the snapshot before it.
+The version of a key is the record's type: 0 is a snapshot, 1 an update of the snapshot before it.
 """
 
 from uuid import UUID
@@ -9,7 +9,7 @@ from ottla.wire.notation import Message, array, int8, int16, int32, int64, strin
 
 
 class ShareSnapshotKey(Message, versions="0"):
-    """Key of a snapshot."""
+    """The key of a snapshot."""
 
     group_id: str = string()
     topic_id: UUID = uuid()
@@ -17,7 +17,7 @@ class ShareSnapshotKey(Message, versions="0"):
 
 
 class StateBatch(Message):
-    """What the lists of `ShareSnapshotValue` and `ShareUpdateValue` hold."""
+    """An element of the lists in `ShareSnapshotValue` and `ShareUpdateValue`."""
 
     first_offset: int = int64()
     last_offset: int = int64()
@@ -26,7 +26,7 @@ class StateBatch(Message):
 
 
 class ShareSnapshotValue(Message, versions="0", flexible="0+"):
-    """All that is known of a partition."""
+    """The whole state of a share partition."""
 
     snapshot_epoch: int = int32()
     state_epoch: int = int32()
@@ -39,7 +39,7 @@ class ShareSnapshotValue(Message, versions="0", flexible="0+"):
 
 
 class ShareUpdateKey(Message, versions="1"):
-    """Key of an update."""
+    """The key of an update."""
 
     group_id: str = string()
     topic_id: UUID = uuid()
@@ -47,7 +47,7 @@ class ShareUpdateKey(Message, versions="1"):
 
 
 class ShareUpdateValue(Message, versions="0", flexible="0+"):
-    """What has changed since the snapshot of that epoch."""
+    """The changes to a share partition since the snapshot with the same epoch."""
 
     snapshot_epoch: int = int32()
     leader_epoch: int = int32()

@@ -1,1 +1,1 @@
-"""Requests and responses of all APIs in every version, a module for each family of APIs."""
+"""The requests and responses of all APIs in every version, one module per family of APIs."""

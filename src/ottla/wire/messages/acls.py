@@ -1,4 +1,4 @@
-"""Create, delete and list ACLs."""
+"""Messages to create, delete and list ACLs."""
 
 from ottla.wire.notation import Message, array, int8, int16, int32, string
 
@@ -89,7 +89,7 @@ class DeleteAclsResponse(Message, api_key=31, versions="1-3", flexible="2+"):
 
 
 class DescribeAclsRequest(Message, api_key=29, versions="1-3", flexible="2+"):
-    """DescribeAcls (key 29): the ACLs that match a filter.
+    """DescribeAcls (key 29): list the ACLs that match a filter.
 
     Version 2 is flexible, 3 adds users as resources (KIP-373).
     """

@@ -1,4 +1,4 @@
-"""ApiVersions (key 18): the API versions that a broker supports.
+"""ApiVersions (key 18): list the API versions that a broker supports.
 
 The response's header never has tagged fields, so that a client can read it before it knows the
 broker's versions. A request in an unsupported version is answered in version 0 with

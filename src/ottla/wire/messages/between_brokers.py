@@ -1,4 +1,4 @@
-"""Requests between brokers: the handshake, and those of the controller."""
+"""Messages between brokers: the handshake, and the requests of the controller."""
 
 from uuid import UUID
 
@@ -17,26 +17,24 @@ from ottla.wire.notation import (
 
 
 class BrokerHandshakeRequest(Message, api_key=1000, versions="0", flexible="0+"):
-    """BrokerHandshake (key 1000, Ottla's own): proves that both brokers know the secret.
+    """BrokerHandshake (key 1000, Ottla's own): proves that both brokers know the cluster's secret.
 
-    Sent twice on each new connection between brokers, before any other request: first with a
-    challenge and no proof, then with the proof for the challenge of the first response. The proof
-    is described in `ottla.broker.cluster.handshake`.
-
-    A BrokerHandshake request; the second one of a connection repeats the first with a proof.
+    It is sent twice on each new connection between brokers, before any other request. The first
+    request has a challenge and no proof. The second one repeats it with the proof for the challenge
+    in the first response. `ottla.broker.cluster.handshake` describes the proof.
     """
 
     cluster_id: str = string()
     broker_id: int = int32()
     broker_epoch: int = int64()
-    # The broker that the sender meant to connect to.
+    # The broker to which the sender meant to connect.
     receiver_id: int = int32()
     challenge: bytes = binary()
     proof: bytes = binary()
 
 
 class BrokerHandshakeResponse(Message, api_key=1000, versions="0", flexible="0+"):
-    """A BrokerHandshake response; the first one of a connection has the receiver's proof."""
+    """A BrokerHandshake response; the first one on a connection has the receiver's proof."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
@@ -55,7 +53,7 @@ class LeaderAndIsrPartitionState(Message):
     leader: int = int32()
     leader_epoch: int = int32()
     isr: list[int] = array(int32)
-    # Version of the partition's state in the store.
+    # The version of the partition's state in the store.
     partition_epoch: int = int32()
     replicas: list[int] = array(int32)
     adding_replicas: list[int] = array(int32, "3+", ignorable=True)
@@ -88,14 +86,13 @@ class LeaderAndIsrLiveLeader(Message):
 
 
 class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
-    """LeaderAndIsr (key 4): the controller sends a broker the partitions it leads or follows.
+    """LeaderAndIsr (key 4): the controller sends a broker the partitions that it leads or follows.
 
-    As in Kafka 3.9, between brokers only. Version 1 says whether a replica is new, 2 groups
-    partitions by topic and names the receiver's epoch (KIP-380), 3 adds reassignments (KIP-455), 4
-    is flexible, 5 adds topic ids and the type (KIP-516), 6 unclean elections (KIP-704), 7 a KRaft
-    controller (KIP-866). The fields with tags from 10000 up are Ottla's own.
-
-    A LeaderAndIsr request. Type 1: it has all partitions of the receiver; type 0: some.
+    As in Kafka 3.9, between brokers only. Type 1 means that the request has all partitions of the
+    receiver, type 0 that it has some. Version 1 says whether a replica is new, 2 groups partitions
+    by topic and has the receiver's broker epoch (KIP-380), 3 adds reassignments (KIP-455), 4 is
+    flexible, 5 adds topic ids and the type (KIP-516), 6 unclean elections (KIP-704), 7 whether the
+    controller is a KRaft one (KIP-866). Fields with tags from 10000 up are Ottla's own.
     """
 
     controller_id: int = int32()
@@ -163,11 +160,11 @@ class StopReplicaTopicState(Message):
 
 
 class StopReplicaRequest(Message, api_key=5, versions="0-4", flexible="2+"):
-    """StopReplica (key 5): the controller makes a broker stop replicas, and delete them if asked.
+    """StopReplica (key 5): the controller makes a broker stop replicas, and perhaps delete them.
 
-    As in Kafka 3.9, between brokers only. Version 1 groups partitions by topic and names the
-    receiver's epoch (KIP-380), 2 is flexible, 3 adds leader epochs (KIP-570), 4 a KRaft controller
-    (KIP-866).
+    As in Kafka 3.9, between brokers only. Version 1 groups partitions by topic and has the
+    receiver's broker epoch (KIP-380), 2 is flexible, 3 adds leader epochs (KIP-570), 4 whether the
+    controller is a KRaft one (KIP-866).
     """
 
     controller_id: int = int32()
@@ -204,7 +201,7 @@ class UpdateMetadataPartitionState(Message):
     leader: int = int32()
     leader_epoch: int = int32()
     isr: list[int] = array(int32)
-    # Version of the partition's state in the store.
+    # The version of the partition's state in the store.
     zk_version: int = int32()
     replicas: list[int] = array(int32)
     offline_replicas: list[int] = array(int32, "4+", ignorable=True)
@@ -238,19 +235,18 @@ class UpdateMetadataBroker(Message):
     v0_port: int = int32("0", ignorable=True)
     endpoints: list[UpdateMetadataEndpoint] = array(UpdateMetadataEndpoint, "1+", ignorable=True)
     rack: str | None = string("2+", nullable="0+", ignorable=True)
-    # The broker epoch: fetches and handshakes of the broker with another epoch are fenced.
+    # The broker epoch. Fetches and handshakes of this broker with another epoch are fenced.
     epoch: int = int64("8+", default=-1, tag=10000)
 
 
 class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
     """UpdateMetadata (key 6): the controller sends live brokers and partition leaders to a broker.
 
-    As in Kafka 3.9, between brokers only. Version 1 lists several endpoints of a broker, 2 adds the
-    rack, 3 names listeners, 4 adds offline replicas, 5 groups partitions by topic and names the
-    receiver's epoch (KIP-380), 6 is flexible, 7 adds topic ids (KIP-516), 8 a KRaft controller and
-    the type (KIP-866). The fields with tags from 10000 up are Ottla's own.
-
-    An UpdateMetadata request. Type 2: it has the whole cluster; type 1: the changes.
+    As in Kafka 3.9, between brokers only. Type 2 means that the request has the whole cluster, type
+    1 that it has only changes. Version 1 lists several endpoints of a broker, 2 adds the rack, 3
+    names listeners, 4 adds offline replicas, 5 groups partitions by topic and has the receiver's
+    broker epoch (KIP-380), 6 is flexible, 7 adds topic ids (KIP-516), 8 adds the type and whether
+    the controller is a KRaft one (KIP-866). Fields with tags from 10000 up are Ottla's own.
     """
 
     controller_id: int = int32()
@@ -272,10 +268,10 @@ class UpdateMetadataResponse(Message, api_key=6, versions="0-8", flexible="6+"):
 
 
 class ControlledShutdownRequest(Message, api_key=7, versions="0-3", flexible="3+"):
-    """ControlledShutdown (key 7): a broker asks the controller to move its leaderships elsewhere.
+    """ControlledShutdown (key 7): a broker asks the controller to move its leaders elsewhere.
 
-    As in Kafka 3.9, between brokers only. Version 0 has a header without a client id, and is not
-    sent any more; 2 adds the broker's epoch (KIP-380), 3 is flexible.
+    As in Kafka 3.9, between brokers only. Version 0, whose header has no client id, is not sent any
+    more; 2 adds the broker epoch (KIP-380), 3 is flexible.
     """
 
     broker_id: int = int32()

@@ -1,4 +1,4 @@
-"""Membership of a classic group: join, sync, heartbeat, leave."""
+"""Messages of members of classic groups: join, sync, heartbeat and leave."""
 
 from ottla.wire.notation import Message, array, binary, boolean, int16, int32, string
 
@@ -13,9 +13,10 @@ class JoinGroupRequestProtocol(Message):
 class JoinGroupRequest(Message, api_key=11, versions="0-9", flexible="6+"):
     """JoinGroup (key 11): join a group and wait for its next generation.
 
-    Version 1 adds the rebalance timeout; from 4 on a new member first gets MEMBER_ID_REQUIRED with
-    its id and must join again (KIP-394); 5 adds static members (KIP-345), 6 is flexible, 7 adds the
-    protocol type, 8 adds a reason (KIP-800), 9 lets a static leader keep the assignment (KIP-814).
+    Version 1 adds the rebalance timeout. From 4 on a new member first gets its id with the error
+    MEMBER_ID_REQUIRED, and must join again (KIP-394). Version 5 adds static members (KIP-345), 6 is
+    flexible, 7 adds the protocol type, 8 adds a reason (KIP-800), 9 lets a static leader keep the
+    assignment (KIP-814).
     """
 
     group_id: str = string()
@@ -113,8 +114,8 @@ class MemberIdentity(Message):
 class LeaveGroupRequest(Message, api_key=13, versions="0-5", flexible="4+"):
     """LeaveGroup (key 13): remove members from a group.
 
-    From version 3 on a list of members, static ones by instance id (KIP-345); 4 is flexible, 5 adds
-    a reason (KIP-800).
+    From version 3 on a request has a list of members, static ones by instance id (KIP-345). Version
+    4 is flexible, 5 adds a reason (KIP-800).
     """
 
     group_id: str = string()

@@ -1,4 +1,4 @@
-"""Read and change the quotas of clients."""
+"""Messages to read and change the quotas of clients."""
 
 from ottla.wire.notation import Message, array, boolean, float64, int8, int16, int32, string
 
@@ -12,9 +12,9 @@ class ComponentData(Message):
 
 
 class DescribeClientQuotasRequest(Message, api_key=48, versions="0-1", flexible="1+"):
-    """DescribeClientQuotas (key 48): the quotas that match a filter (KIP-546).
+    """DescribeClientQuotas (key 48): list the quotas that match a filter (KIP-546).
 
-    Match types: 0 exact name, 1 the default entity, 2 any name. Version 1 is flexible.
+    A match type of 0 means an exact name, 1 the default entity, 2 any name. Version 1 is flexible.
     """
 
     components: list[ComponentData] = array(ComponentData)
@@ -71,8 +71,8 @@ class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+
 
     An entity with a null name is the default entity. Version 1 is flexible.
 
-    Some parts of request and response have the same name; here those of the response end in
-    `Response`: EntityDataResponse, EntryDataResponse.
+    If a part of the response has the same name as a part of the request, its class here has the
+    suffix `Response`: EntityDataResponse, EntryDataResponse.
     """
 
     entries: list[EntryData] = array(EntryData)

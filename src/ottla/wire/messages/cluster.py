@@ -1,13 +1,13 @@
-"""Describe the cluster, change its features, remove a broker."""
+"""Messages to describe the cluster, change its features and remove a broker."""
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
 
 
 class DescribeClusterRequest(Message, api_key=60, versions="0-2", flexible="0+"):
-    """DescribeCluster (key 60): cluster id, brokers and controller (KIP-700).
+    """DescribeCluster (key 60): return the cluster id, brokers and controller (KIP-700).
 
-    Always flexible. Version 1 adds the endpoint type, 1 for brokers or 2 for controllers (KIP-919),
-    2 can list fenced brokers (KIP-1073).
+    Always flexible. Version 1 adds the endpoint type: 1 for brokers, 2 for controllers (KIP-919).
+    Version 2 can list fenced brokers (KIP-1073).
     """
 
     include_cluster_authorized_operations: bool = boolean()
@@ -44,15 +44,15 @@ class FeatureUpdateKey(Message):
     feature: str = string()
     max_version_level: int = int16()
     allow_downgrade: bool = boolean("0")
-    # 1: upgrade; 2: downgrade without loss of metadata; 3: downgrade even with loss.
+    # 1 means upgrade, 2 a downgrade without loss of metadata, 3 a downgrade even with loss.
     upgrade_type: int = int8("1+", default=1)
 
 
 class UpdateFeaturesRequest(Message, api_key=57, versions="0-2", flexible="0+"):
-    """UpdateFeatures (key 57): change the finalized levels of features (KIP-584). Always flexible.
+    """UpdateFeatures (key 57): change the finalized levels of features (KIP-584).
 
-    Version 1 adds `validate_only` and the upgrade type; 2 answers with one error code for all
-    features.
+    Always flexible. Version 1 adds `validate_only` and the upgrade type. In version 2 the response
+    has one error code for all features.
     """
 
     timeout_ms: int = int32(default=60000)

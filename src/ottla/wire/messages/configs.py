@@ -1,4 +1,4 @@
-"""Read and change the settings of topics, groups and brokers."""
+"""Messages to read and change the settings of topics, groups and brokers."""
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
 
@@ -12,11 +12,11 @@ class DescribeConfigsResource(Message):
 
 
 class DescribeConfigsRequest(Message, api_key=32, versions="1-4", flexible="4+"):
-    """DescribeConfigs (key 32): settings with their source, type and synonyms.
+    """DescribeConfigs (key 32): return settings with their source, type and synonyms.
 
-    Synonyms are listed if asked for, the one in force first (KIP-226). Version 3 adds type and
-    documentation (KIP-569), 4 is flexible. Resource types: 2 topic, 4 broker, 8 broker logger, 16
-    client metrics, 32 group.
+    Synonyms are listed on request, beginning with the one that applies (KIP-226). Version 3 adds
+    type and documentation (KIP-569), 4 is flexible. Resource types: 2 topic, 4 broker, 8 broker
+    logger, 16 client metrics, 32 group.
     """
 
     resources: list[DescribeConfigsResource] = array(DescribeConfigsResource)
@@ -81,8 +81,7 @@ class AlterConfigsResource(Message):
 class IncrementalAlterConfigsRequest(Message, api_key=44, versions="0-1", flexible="1+"):
     """IncrementalAlterConfigs (key 44): change some dynamic settings (KIP-339).
 
-    Operations: 0 set, 1 delete, 2 append, 3 subtract; the last two for lists. Version 1 is
-    flexible.
+    Operations: 0 set, 1 delete; for lists also 2 append, 3 subtract. Version 1 is flexible.
     """
 
     resources: list[AlterConfigsResource] = array(AlterConfigsResource)
@@ -123,8 +122,8 @@ class ReplaceConfigsResource(Message):
 class AlterConfigsRequest(Message, api_key=33, versions="0-2", flexible="2+"):
     """AlterConfigs (key 33): replace all dynamic settings of a resource.
 
-    A setting that is not named is reset to its default, so IncrementalAlterConfigs replaces this
-    API. Version 2 is flexible.
+    A setting that the request does not name is reset to its default. Therefore Kafka has replaced
+    this API by IncrementalAlterConfigs. Version 2 is flexible.
     """
 
     resources: list[ReplaceConfigsResource] = array(ReplaceConfigsResource)
@@ -139,10 +138,10 @@ class AlterConfigsResponse(Message, api_key=33, versions="0-2", flexible="2+"):
 
 
 class ListConfigResourcesRequest(Message, api_key=74, versions="0-1", flexible="0+"):
-    """ListConfigResources (key 74): which resources can have settings.
+    """ListConfigResources (key 74): list the resources that can have settings.
 
-    Always flexible. Version 0 lists client metrics only (KIP-714); 1 lists the given resource
-    types, or all if none is given (KIP-1142).
+    Always flexible. Version 0 lists only client metrics (KIP-714). Version 1 lists the requested
+    resource types, or all if the request names none (KIP-1142).
     """
 
     resource_types: list[int] = array(int8, "1+")

@@ -6,14 +6,14 @@ from ottla.wire.notation import Message, array, boolean, int8, int16, int32, str
 
 
 class TopicPartitions(Message):
-    """Partitions of a topic, owned by a member or assigned to it."""
+    """Partitions of a topic that a member owns or is assigned."""
 
     topic_id: UUID = uuid()
     partitions: list[int] = array(int32)
 
 
 class ConsumerGroupHeartbeatRequest(Message, api_key=68, versions="0-1", flexible="0+"):
-    """ConsumerGroupHeartbeat (key 68): join, assignment and leaving in one (KIP-848).
+    """ConsumerGroupHeartbeat (key 68): join, get assignments and leave by one request (KIP-848).
 
     Always flexible. A null field means unchanged. With member epoch 0 a member joins, with -1 it
     leaves, with -2 a static member leaves temporarily. Version 1 adds a topic pattern, and members
@@ -51,7 +51,7 @@ class ConsumerGroupHeartbeatResponse(Message, api_key=68, versions="0-1", flexib
 
 
 class ConsumerGroupDescribeRequest(Message, api_key=69, versions="0-1", flexible="0+"):
-    """ConsumerGroupDescribe (key 69): groups of the consumer protocol of KIP-848.
+    """ConsumerGroupDescribe (key 69): describe groups of the consumer protocol (KIP-848).
 
     Always flexible. Version 1 adds a member's type (KIP-1099).
     """
@@ -69,7 +69,7 @@ class DescribedTopicPartitions(Message):
 
 
 class DescribedAssignment(Message):
-    """What `ConsumerGroupMember.assignment` and `ConsumerGroupMember.target_assignment` hold."""
+    """The struct in the fields `assignment` and `target_assignment` of a `ConsumerGroupMember`."""
 
     topic_partitions: list[DescribedTopicPartitions] = array(DescribedTopicPartitions)
 
@@ -114,7 +114,7 @@ class ConsumerGroupDescribeResponse(Message, api_key=69, versions="0-1", flexibl
 class ShareGroupHeartbeatRequest(Message, api_key=76, versions="1", flexible="0+"):
     """ShareGroupHeartbeat (key 76): join a share group and stay in it (KIP-932).
 
-    Always flexible. Version 0 was an early form that Kafka removed.
+    Always flexible. Kafka has removed version 0, an early form.
     """
 
     group_id: str = string()
@@ -137,9 +137,9 @@ class ShareGroupHeartbeatResponse(Message, api_key=76, versions="1", flexible="0
 
 
 class ShareGroupDescribeRequest(Message, api_key=77, versions="1", flexible="0+"):
-    """ShareGroupDescribe (key 77): share groups and their members (KIP-932).
+    """ShareGroupDescribe (key 77): describe share groups and their members (KIP-932).
 
-    Always flexible. Version 0 was an early form that Kafka removed.
+    Always flexible. Kafka has removed version 0, an early form.
     """
 
     group_ids: list[str] = array(string)

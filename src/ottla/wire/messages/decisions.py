@@ -1,13 +1,13 @@
-"""The broker's recent decisions, and the rebalances of a group."""
+"""Messages about the broker's recent decisions, and about the rebalances of a group."""
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
 
 
 class DescribeDecisionsRequest(Message, api_key=1001, versions="0", flexible="0+"):
-    """DescribeDecisions (key 1001, Ottla's own): why a partition is as it is, as one broker saw it.
+    """DescribeDecisions (key 1001, Ottla's own): explain the state of a partition by decisions.
 
-    Each broker keeps the latest decisions that it took itself, so the request is sent to all
-    brokers. Null `kinds` means all; the names of the kinds are in `ottla.metadata.decisions`.
+    Each broker remembers only its own latest decisions, so the request is sent to all brokers. Null
+    `kinds` means all kinds; `ottla.metadata.decisions` has their names.
     """
 
     topic: str = string()
@@ -23,7 +23,7 @@ class DescribedDecision(Message):
     leader_epoch: int = int32()
     cause: str = string()
     evidence: str = string()
-    # Name of the setting that caused the decision, with its value if that is known.
+    # The name of the setting that caused the decision, with its value if that is known.
     setting: str | None = string(nullable="0+")
     at_ms: int = int64()
 
@@ -38,11 +38,11 @@ class DescribeDecisionsResponse(Message, api_key=1001, versions="0", flexible="0
 
 
 class DescribeRebalancesRequest(Message, api_key=1004, versions="0", flexible="0+"):
-    """DescribeRebalances (key 1004, Ottla's own): why a group rebalanced, and what that cost.
+    """DescribeRebalances (key 1004, Ottla's own): explain why a group rebalanced, and the cost.
 
-    Each broker keeps the latest rebalances of the groups it coordinated, so the request is sent to
-    all brokers. The values of `ending` and `kind` are in `ottla.group.coordinator.flights` and
-    `ottla.group.values.notes`. Unknown numbers are -1.
+    Each broker remembers only the latest rebalances of groups that it coordinated, so the request
+    is sent to all brokers. `ottla.group.coordinator.flights` has the values of `ending`, and
+    `ottla.group.values.notes` those of `kind`. Unknown numbers are -1.
     """
 
     group_id: str = string()
@@ -53,20 +53,20 @@ class RebalanceCause(Message):
 
     at_ms: int = int64()
     kind: str = string()
-    # Empty if no member caused it.
+    # Empty if the cause was not a member.
     member_id: str = string()
     client_id: str = string()
     host: str = string()
     instance_id: str | None = string(nullable="0+")
     words: str = string()
-    # Name of the setting that caused it, with its value if that is known.
+    # The name of the setting that was the cause, with its value if that is known.
     setting: str | None = string(nullable="0+")
     # False if this cause alone would not have started a rebalance.
     is_trigger: bool = boolean()
 
 
 class MemberWait(Message):
-    """An element of `DescribedRebalance.waits`, longest first: a member without partitions."""
+    """An element of `DescribedRebalance.waits`, longest first: a member's wait for partitions."""
 
     member_id: str = string()
     without_ms: int = int64()
@@ -76,22 +76,22 @@ class DescribedRebalance(Message):
     """An element of `DescribeRebalancesResponse.rebalances`, oldest first."""
 
     protocol: str = string()
-    # The generation (classic) or group epoch that the rebalance ended in.
+    # The generation (classic protocol) or group epoch with which the rebalance ended.
     epoch: int = int32()
     began_ms: int = int64()
     ending: str = string()
     duration_ms: int = int64()
-    # How long the coordinator waited for members to join (classic), and the setting that ended
-    # the wait; null if all had joined.
+    # How long the coordinator waited for members to join (classic protocol), and the setting that
+    # ended the wait; null if all members had joined.
     formed_ms: int = int64()
     ended_by: str | None = string(nullable="0+")
     members: int = int32()
     partitions: int = int32()
-    # Partitions that moved to a member that did not have them before.
+    # The number of partitions that moved to a member that did not own them before.
     moved: int = int32()
     causes: list[RebalanceCause] = array(RebalanceCause)
     causes_omitted: int = int32()
-    # How many members were without partitions, for how long in sum, and the longest waits.
+    # How many members had no partitions, the sum of these times, and the longest of these waits.
     without_members: int = int32()
     without_total_ms: int = int64()
     waits: list[MemberWait] = array(MemberWait)

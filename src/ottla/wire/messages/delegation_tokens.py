@@ -1,4 +1,4 @@
-"""Create, renew, expire and list delegation tokens."""
+"""Messages to create, renew, expire and list delegation tokens."""
 
 from ottla.wire.notation import Message, array, binary, int16, int32, int64, string
 
@@ -11,9 +11,9 @@ class CreatableRenewers(Message):
 
 
 class CreateDelegationTokenRequest(Message, api_key=38, versions="1-3", flexible="2+"):
-    """CreateDelegationToken (key 38): makes a token by which clients log in as its owner (KIP-48).
+    """CreateDelegationToken (key 38): create a token by which clients log in as its owner (KIP-48).
 
-    Version 2 is flexible, 3 adds the owner, who may be another than the requester (KIP-373).
+    Version 2 is flexible, 3 adds the owner, who may be a user other than the requester (KIP-373).
     """
 
     owner_principal_type: str | None = string("3+", nullable="3+")
@@ -39,7 +39,7 @@ class CreateDelegationTokenResponse(Message, api_key=38, versions="1-3", flexibl
 
 
 class RenewDelegationTokenRequest(Message, api_key=39, versions="1-2", flexible="2+"):
-    """RenewDelegationToken (key 39): moves the end of a token, within its lifetime (KIP-48).
+    """RenewDelegationToken (key 39): extend a token's validity, within its lifetime (KIP-48).
 
     Version 2 is flexible.
     """
@@ -57,7 +57,7 @@ class RenewDelegationTokenResponse(Message, api_key=39, versions="1-2", flexible
 
 
 class ExpireDelegationTokenRequest(Message, api_key=40, versions="1-2", flexible="2+"):
-    """ExpireDelegationToken (key 40): ends a token after a period, or at once (KIP-48).
+    """ExpireDelegationToken (key 40): let a token expire after a period, or at once (KIP-48).
 
     Version 2 is flexible.
     """
@@ -82,7 +82,7 @@ class DescribeDelegationTokenOwner(Message):
 
 
 class DescribeDelegationTokenRequest(Message, api_key=41, versions="1-3", flexible="2+"):
-    """DescribeDelegationToken (key 41): tokens of some owners, or all, with HMACs (KIP-48).
+    """DescribeDelegationToken (key 41): list the tokens of some or all owners, with HMACs (KIP-48).
 
     Version 2 is flexible, 3 adds the requester of each token (KIP-373).
     """

@@ -1,11 +1,11 @@
 """Fetch (key 1): read record batches, for consumers and followers.
 
 Version 5 adds log start offsets, 7 incremental sessions (KIP-227), 9 leader epochs (KIP-320), 11
-the rack and the preferred replica (KIP-392), 12 diverging epochs (KIP-595) and is flexible, 13
-names topics by id (KIP-516), 15 moves the follower's id to a tagged struct with its epoch
-(KIP-903), 16 names new leaders in the answer (KIP-951), 17 the follower's directory (KIP-853), 18
-its high watermark (KIP-1166). The fields with tags from 10000 up are Ottla's own: between brokers
-only.
+the rack and the preferred replica (KIP-392). Version 12 is flexible and adds diverging epochs
+(KIP-595), 13 names topics by id (KIP-516), 15 moves the follower's id and epoch to a tagged struct
+(KIP-903), 16 names new leaders in the answer (KIP-951), 17 adds the follower's directory (KIP-853),
+18 its high watermark (KIP-1166). Fields with tags from 10000 up are Ottla's own, and are only sent
+between brokers.
 """
 
 from uuid import UUID
@@ -34,7 +34,7 @@ class ReplicaState(Message):
 
 
 class LostOffsets(Message):
-    """An element of `FetchPartition.lost`: committed offsets truncated in a leader epoch."""
+    """An element of `FetchPartition.lost`: committed offsets that the follower truncated."""
 
     start: int = int64()
     end: int = int64()
@@ -53,11 +53,11 @@ class FetchPartition(Message):
     partition_max_bytes: int = int32()
     replica_directory_id: UUID = uuid("17+", tag=0, ignorable=True)
     high_watermark: int = int64("18+", default=9223372036854775807, tag=1, ignorable=True)
-    # Ottla's own: a number by which a follower recognizes the answer to this fetch (rule R-7).
+    # Ottla's own: a nonce by which a follower recognizes the answer to this fetch (rule R-7).
     nonce: int = int64("15+", tag=10000)
-    # Ottla's own: committed offsets that the follower truncated, for the leader's ledger.
+    # Ottla's own: committed offsets that the follower has truncated, for the leader's ledger.
     lost: list[LostOffsets] = array(LostOffsets, "15+", tag=10001)
-    # Ottla's own: the follower's disk had no room for the records of the last answer.
+    # Ottla's own: whether the follower's disk had no room for the records of the last answer.
     is_full: bool = boolean("15+", tag=10002)
 
 
@@ -123,7 +123,7 @@ class AbortedTransaction(Message):
 
 
 class DeletedOffsets(Message):
-    """An element of `PartitionData.deleted`; `counts` are the deleted offsets by cause."""
+    """An element of `PartitionData.deleted`; `counts` are numbers of offsets by cause."""
 
     start: int = int64()
     end: int = int64()
@@ -149,9 +149,9 @@ class PartitionData(Message):
     )
     preferred_read_replica: int = int32("11+", default=-1)
     records: Records = batches(nullable="0+")
-    # Ottla's own: the nonce of the follower's fetch that this answers.
+    # Ottla's own: the nonce of the follower's fetch that this response answers.
     nonce: int = int64("15+", tag=10000)
-    # Ottla's own, to followers: the offset below which the leader's log may have been compacted,
+    # Ottla's own, for followers: the offset below which the leader's log may have been compacted,
     # and why offsets between the follower's log start offset and the leader's were deleted.
     compacted_below: int = int64("15+", tag=10001)
     deleted: list[DeletedOffsets] = array(DeletedOffsets, "15+", tag=10002)

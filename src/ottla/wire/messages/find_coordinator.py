@@ -1,4 +1,4 @@
-"""FindCoordinator (key 10): the coordinator of a group, transactional id or share partition.
+"""FindCoordinator (key 10): find the coordinator of a group, transactional id or share partition.
 
 Version 1 adds transactional ids (key type 1), 3 is flexible, 4 adds fields for many keys (KIP-699),
 6 adds share partitions (key type 2, KIP-932).

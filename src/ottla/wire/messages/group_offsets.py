@@ -1,4 +1,4 @@
-"""Commit, read and delete the offsets of groups."""
+"""Messages to commit, read and delete the offsets of groups."""
 
 from uuid import UUID
 
@@ -86,11 +86,11 @@ class OffsetFetchRequestGroup(Message):
 
 
 class OffsetFetchRequest(Message, api_key=9, versions="1-10", flexible="6+"):
-    """OffsetFetch (key 9): the committed offsets of groups.
+    """OffsetFetch (key 9): read the committed offsets of groups.
 
-    From version 2 on null topics mean all, 5 adds leader epochs, 6 is flexible, 7 can require that
-    no transaction is pending (KIP-447), 8 adds fields for many groups (KIP-709), 9 adds member
-    epochs (KIP-848), 10 names topics by id.
+    From version 2 on null topics mean all topics. Version 5 adds leader epochs, 6 is flexible, 7
+    can require that no transaction is pending (KIP-447), 8 adds fields for many groups (KIP-709), 9
+    adds member epochs (KIP-848), 10 names topics by id.
     """
 
     group_id: str = string("0-7")
@@ -214,8 +214,9 @@ class TxnOffsetCommitRequestTopic(Message):
 class TxnOffsetCommitRequest(Message, api_key=28, versions="0-5", flexible="3+"):
     """TxnOffsetCommit (key 28): commit offsets of a group in a transaction.
 
-    Version 2 adds leader epochs, 3 is flexible and adds the member's generation, which fences a
-    zombie (KIP-447); from 5 on it also adds the group's partition to the transaction (KIP-890).
+    Version 2 adds leader epochs. Version 3 is flexible and adds the member's generation, by which
+    zombies are fenced (KIP-447). From 5 on the request also adds the group's partition of
+    `__consumer_offsets` to the transaction (KIP-890).
     """
 
     transactional_id: str = string()

@@ -1,10 +1,10 @@
-"""List, describe and delete groups."""
+"""Messages to list, describe and delete groups."""
 
 from ottla.wire.notation import Message, array, binary, boolean, int16, int32, string
 
 
 class ListGroupsRequest(Message, api_key=16, versions="0-5", flexible="3+"):
-    """ListGroups (key 16): the groups a broker coordinates.
+    """ListGroups (key 16): list the groups that a broker coordinates.
 
     Version 3 is flexible, 4 filters by state (KIP-518), 5 by type (KIP-848).
     """
@@ -31,10 +31,11 @@ class ListGroupsResponse(Message, api_key=16, versions="0-5", flexible="3+"):
 
 
 class DescribeGroupsRequest(Message, api_key=15, versions="0-6", flexible="5+"):
-    """DescribeGroups (key 15): classic groups and their members.
+    """DescribeGroups (key 15): describe classic groups and their members.
 
-    Version 3 adds authorized operations (KIP-430), 4 adds static members, 5 is flexible, 6 adds an
-    error message and answers GROUP_ID_NOT_FOUND instead of a group in state Dead (KIP-1043).
+    Version 3 adds authorized operations (KIP-430), 4 adds static members, 5 is flexible. For an
+    unknown group, version 6 returns GROUP_ID_NOT_FOUND with an error message, and earlier versions
+    return the state Dead (KIP-1043).
     """
 
     groups: list[str] = array(string)

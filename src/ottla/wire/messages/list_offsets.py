@@ -1,4 +1,4 @@
-"""Look up offsets by timestamp or by leader epoch."""
+"""Messages to look up offsets by timestamp or by leader epoch."""
 
 from ottla.wire.notation import Message, array, int8, int16, int32, int64, string
 
@@ -19,12 +19,12 @@ class ListOffsetsTopic(Message):
 
 
 class ListOffsetsRequest(Message, api_key=2, versions="1-11", flexible="6+"):
-    """ListOffsets (key 2): the offset for a timestamp.
+    """ListOffsets (key 2): look up the offset for a timestamp.
 
-    Timestamp -1 stands for the log end, -2 for the log start, -3 (from version 7, KIP-734) for the
-    record with the largest timestamp; -4, -5 and -6 (versions 8, 9 and 11) are for tiered storage.
-    Version 2 adds the isolation level, 4 adds leader epochs, 6 is flexible, 10 adds a timeout
-    (KIP-1075).
+    Timestamp -1 means the end of the log, -2 the log start offset, -3 (from version 7, KIP-734) the
+    record with the largest timestamp; -4, -5 and -6 (from versions 8, 9 and 11) are for tiered
+    storage. Version 2 adds the isolation level, 4 adds leader epochs, 6 is flexible, 10 adds a
+    timeout (KIP-1075).
     """
 
     replica_id: int = int32()
@@ -73,10 +73,10 @@ class OffsetForLeaderTopic(Message):
 
 
 class OffsetForLeaderEpochRequest(Message, api_key=23, versions="2-4", flexible="4+"):
-    """OffsetForLeaderEpoch (key 23): where a leader epoch ends (KIP-101, KIP-320).
+    """OffsetForLeaderEpoch (key 23): return the end offset of a leader epoch (KIP-101, KIP-320).
 
-    Followers and clients detect by it that the end of the log was truncated. Version 3 adds the
-    replica id of the sender (-2: a consumer that may see beyond the high watermark), 4 is flexible.
+    Followers and clients use it to detect that the log was truncated. Version 3 adds the replica id
+    of the sender (-2 is a consumer that may see beyond the high watermark), 4 is flexible.
     """
 
     replica_id: int = int32("3+", default=-2, ignorable=True)

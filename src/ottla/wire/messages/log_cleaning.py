@@ -1,27 +1,27 @@
-"""Compaction and retention, as Ottla reports them."""
+"""Messages about compaction and retention, all of them Ottla's own."""
 
 from ottla.wire.notation import Message, array, boolean, float64, int8, int16, int32, int64, string
 
 
 class CompactLogRequest(Message, api_key=1003, versions="0", flexible="0+"):
-    """CompactLog (key 1003, Ottla's own): how dirty a replica's log is; cleans it on demand.
+    """CompactLog (key 1003, Ottla's own): report how dirty a replica's log is; clean it on request.
 
-    Each broker cleans its own replicas, so the request is sent to each replica. Sizes in bytes,
-    times in milliseconds since 1970, -1 for never or unknown.
+    Each broker cleans its own replicas, so the request is sent to each replica. Sizes are in bytes,
+    times in milliseconds since 1970; -1 means never or unknown.
     """
 
     topic: str = string()
     partition: int = int32()
-    # 0: describe; 1: describe and estimate a cleaning; 2: describe and clean the log soon.
+    # 0 describes the log, 1 also estimates a cleaning, 2 describes the log and cleans it soon.
     action: int = int8()
 
 
 class CompactionPass(Message):
-    """An element of `CompactLogResponse.passes` or `estimates`: a cleaning, or its estimate."""
+    """An element of `CompactLogResponse.passes` or `estimates`: a cleaning pass or its estimate."""
 
-    # Offsets below this are clean after the pass.
+    # Offsets below this one are clean after the pass.
     end: int = int64()
-    # Distinct keys in the dirty part.
+    # The number of distinct keys in the dirty part.
     keys: int = int64()
     records_read: int = int64()
     records_kept: int = int64()
@@ -41,7 +41,8 @@ class CompactLogResponse(Message, api_key=1003, versions="0", flexible="0+"):
     error_message: str | None = string(nullable="0+")
     log_start_offset: int = int64(default=-1)
     log_end_offset: int = int64(default=-1)
-    # Offsets in [first_dirty, end) are dirty and may be cleaned; `bound` is why not those after.
+    # Offsets in [first_dirty, end) are dirty and may be cleaned. `bound` is the reason why later
+    # offsets may not.
     first_dirty: int = int64(default=-1)
     end: int = int64(default=-1)
     bound: str = string()
@@ -54,7 +55,7 @@ class CompactLogResponse(Message, api_key=1003, versions="0", flexible="0+"):
     is_running: bool = boolean()
     # The offset up to which a client requested a cleaning; -1 without such a request.
     wanted_end: int = int64(default=-1)
-    # Passes over this log since the broker started; the last of them.
+    # The number of passes over this log since the broker started, and the last passes.
     pass_count: int = int64()
     passes: list[CompactionPass] = array(CompactionPass)
     estimates: list[CompactionPass] = array(CompactionPass)
@@ -63,9 +64,9 @@ class CompactLogResponse(Message, api_key=1003, versions="0", flexible="0+"):
 
 
 class DescribeCleanerRequest(Message, api_key=1008, versions="0", flexible="0+"):
-    """DescribeCleaner (key 1008, Ottla's own): the work and failures of a broker's log cleaner.
+    """DescribeCleaner (key 1008, Ottla's own): report the work and failures of the log cleaner.
 
-    Sizes in bytes, times in milliseconds since 1970, -1 for never.
+    Sizes are in bytes, times in milliseconds since 1970; -1 means never.
     """
 
 
@@ -97,33 +98,34 @@ class DescribeCleanerResponse(Message, api_key=1008, versions="0", flexible="0+"
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    # Logs cleaned at a time; 0 if the cleaner is disabled.
+    # How many logs are cleaned at a time; 0 if the cleaner is disabled.
     threads: int = int32()
-    # Compacted logs; of these, how many are being cleaned, how many wait for it (due), and the
-    # dirty bytes of those that wait.
+    # The number of compacted logs; how many of them are being cleaned and how many are due; and the
+    # dirty bytes of those that are due.
     logs: int = int32()
     running: int = int32()
     due: int = int32()
     due_bytes: int = int64()
-    # Passes and failed attempts since the broker started.
+    # The numbers of passes and of failed attempts since the broker started.
     pass_count: int = int64()
     failure_count: int = int64()
-    # One element, or none if there was no pass yet.
+    # The last pass; empty if there was none yet.
     last: list[LastPass] = array(LastPass)
     failed: list[FailedLog] = array(FailedLog)
 
 
 class RetentionStandingRequest(Message, api_key=1013, versions="0", flexible="0+"):
-    """RetentionStanding (key 1013, Ottla's own): when records are deleted; what delays it.
+    """RetentionStanding (key 1013, Ottla's own): report when records will be deleted.
 
-    Sent to the partition's leader. Sizes in bytes, times in ms, -1 for never or unknown.
+    The response also says what delays the deletion. Sent to the partition's leader. Sizes are in
+    bytes, times in ms; -1 means never or unknown.
     """
 
     topic: str = string()
     partition: int = int32()
     # The offsets whose deletion times are requested.
     offsets: list[int] = array(int64)
-    # The group that is going to read them: retention may wait for it.
+    # A group that is going to read the offsets; retention may wait for it.
     group_id: str = string()
 
 
@@ -131,7 +133,7 @@ class OffsetDeadline(Message):
     """An element of `RetentionStandingResponse.deadlines`, in the order of the offsets."""
 
     offset: int = int64()
-    # Until the record at the offset may be deleted, at the present write rate; 0: at any time.
+    # How long until the record may be deleted at the present write rate; 0 means at any time.
     left_ms: int = int64(default=-1)
     setting: str | None = string(nullable="0+")
 
@@ -160,8 +162,8 @@ class RetentionStandingResponse(Message, api_key=1013, versions="0", flexible="0
     hold_max_bytes: int = int64(default=-1)
     hold_max_ms: int = int64(default=-1)
     deadlines: list[OffsetDeadline] = array(OffsetDeadline)
-    # Groups that retention waits for, with their committed offsets; the bytes that are kept for
-    # them only, and since when.
+    # The groups that retention waits for, with their committed offsets; the bytes that are kept
+    # only for them, and since when.
     readers: list[ReaderStanding] = array(ReaderStanding)
     held_bytes: int = int64()
     held_since_ms: int = int64(default=-1)

@@ -1,4 +1,4 @@
-"""Describe log directories, and move replicas between them."""
+"""Messages to describe log directories, and to move replicas between them."""
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string
 
@@ -11,10 +11,10 @@ class DescribableLogDirTopic(Message):
 
 
 class DescribeLogDirsRequest(Message, api_key=35, versions="1-5", flexible="2+"):
-    """DescribeLogDirs (key 35): sizes and lags of the replicas in each log directory (KIP-113).
+    """DescribeLogDirs (key 35): list the sizes and lags of replicas by log directory (KIP-113).
 
     Version 2 is flexible, 3 adds an error for the whole answer, 4 adds the size of the volume
-    (KIP-827), 5 adds whether a directory is cordoned, so that it gets no new partitions (KIP-1066).
+    (KIP-827), 5 adds whether a directory is cordoned, that is, gets no new partitions (KIP-1066).
     """
 
     topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")

@@ -1,4 +1,4 @@
-"""Topics and partitions with their replicas."""
+"""Messages to list brokers, topics and partitions with their replicas."""
 
 from uuid import UUID
 
@@ -13,11 +13,11 @@ class MetadataRequestTopic(Message):
 
 
 class MetadataRequest(Message, api_key=3, versions="0-13", flexible="9+"):
-    """Metadata (key 3): brokers, topics and their partitions.
+    """Metadata (key 3): list brokers, topics and their partitions.
 
-    In version 0 an empty list of topics means all, in later versions null does. Version 4 adds
-    whether topics may be created, 7 adds leader epochs, 9 is flexible, 10 adds topic ids (KIP-516),
-    12 adds requests by id, 13 adds an error for the whole answer (KIP-1102).
+    An empty list of topics means all topics in version 0; in later versions null means all. Version
+    4 adds whether topics may be created, 7 adds leader epochs, 9 is flexible, 10 adds topic ids
+    (KIP-516), 12 adds requests by id, 13 adds an error for the whole answer (KIP-1102).
     """
 
     topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, nullable="1+")
@@ -84,12 +84,13 @@ class Cursor(Message):
 
 
 class DescribeTopicPartitionsRequest(Message, api_key=75, versions="0", flexible="0+"):
-    """DescribeTopicPartitions (key 75): topics page by page, with the ELR (KIP-966).
+    """DescribeTopicPartitions (key 75): list topics page by page, with the ELR (KIP-966).
 
-    Always flexible. The next request starts at the cursor of the answer, which is null at the end.
+    Always flexible. The next request begins at the cursor in the answer, which is null on the last
+    page.
 
-    Some parts of request and response have the same name; here those of the response end in
-    `Response`: CursorResponse.
+    If a part of the response has the same name as a part of the request, its class here has the
+    suffix `Response`: CursorResponse.
     """
 
     topics: list[TopicRequest] = array(TopicRequest)

@@ -1,4 +1,4 @@
-"""Explanations of missing offsets."""
+"""Messages that explain missing offsets, all of them Ottla's own."""
 
 from uuid import UUID
 
@@ -6,15 +6,15 @@ from ottla.wire.notation import Message, array, int8, int16, int32, int64, strin
 
 
 class OffsetLedgerRequest(Message, api_key=1012, versions="0", flexible="0+"):
-    """OffsetLedger (key 1012, Ottla's own): counts by what became of the offsets in a range.
+    """OffsetLedger (key 1012, Ottla's own): count the offsets of a range by what happened to them.
 
-    Sent to the partition's leader, which answers for its own replica. Times in ms since 1970, -1
-    for unknown.
+    Sent to the partition's leader, which answers for its own replica. Times are in ms since 1970;
+    -1 means unknown.
     """
 
     topic: str = string()
     partition: int = int32()
-    # [start, end); an end of -1 means the high watermark.
+    # The range is [start, end); an end of -1 means the high watermark.
     start: int = int64()
     end: int = int64(default=-1)
 
@@ -22,8 +22,8 @@ class OffsetLedgerRequest(Message, api_key=1012, versions="0", flexible="0+"):
 class CompactedOffsets(Message):
     """An element of `OffsetLedgerResponse.compacted_by`: passes from `since` to `pass_number`.
 
-    Pass 0 stands for passes of the leader that this replica was copied from, -1 for passes before
-    the ledger began.
+    Pass 0 means passes of the leader from which this replica was copied, -1 means passes before the
+    ledger began.
     """
 
     pass_number: int = int64()
@@ -33,7 +33,7 @@ class CompactedOffsets(Message):
 
 
 class DeletedRange(Message):
-    """An element of `OffsetLedgerResponse.deleted_by`; `counts` are the offsets by cause."""
+    """An element of `OffsetLedgerResponse.deleted_by`; `counts` are numbers of offsets by cause."""
 
     start: int = int64()
     end: int = int64()
@@ -44,7 +44,7 @@ class DeletedRange(Message):
 
 
 class LostRange(Message):
-    """An element of `OffsetLedgerResponse.lost_by`: committed, then lost in an unclean election."""
+    """An element of `OffsetLedgerResponse.lost_by`: offsets lost by an unclean election."""
 
     start: int = int64()
     end: int = int64()
@@ -54,7 +54,7 @@ class LostRange(Message):
 
 
 class OffsetLedgerResponse(Message, api_key=1012, versions="0", flexible="0+"):
-    """An OffsetLedger response. The counts are of offsets in [start, end)."""
+    """An OffsetLedger response. All counts are numbers of offsets in [start, end)."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
@@ -74,7 +74,7 @@ class OffsetLedgerResponse(Message, api_key=1012, versions="0", flexible="0+"):
     deleted: int = int64()
     lost: int = int64()
     unexplained: int = int64()
-    # Lost offsets that later records use again; each is also counted as what it is now.
+    # Lost offsets that later records use again; each is also counted for its later use.
     replaced: int = int64()
     compacted_by: list[CompactedOffsets] = array(CompactedOffsets)
     deleted_by: list[DeletedRange] = array(DeletedRange)
@@ -85,7 +85,7 @@ class LogEndsPartition(Message):
     """An element of `LogEndsTopic.partitions`."""
 
     partition_index: int = int32()
-    # The epoch without a leader; a replica in an older epoch may still follow its former leader.
+    # The epoch without a leader. A replica in an older epoch may still follow the previous leader.
     leader_epoch: int = int32()
 
 
@@ -98,7 +98,7 @@ class LogEndsTopic(Message):
 
 
 class LogEndsRequest(Message, api_key=1002, versions="0", flexible="0+"):
-    """LogEnds (key 1002, Ottla's own): a controller asks for the log ends of leaderless replicas.
+    """LogEnds (key 1002, Ottla's own): a controller asks leaderless replicas for log end offsets.
 
     If ISR and ELR are empty, and all replicas that were last in them are back, the replica with the
     highest (latest leader epoch, log end offset) has all committed records.
@@ -115,7 +115,7 @@ class LogEnd(Message):
 
     partition_index: int = int32()
     error_code: int = int16()
-    # The latest leader epoch in the log's epoch cache, which may be later than its last record's.
+    # The latest leader epoch in the log's epoch cache; its last record may have an earlier epoch.
     latest_epoch: int = int32(default=-1)
     end_offset: int = int64(default=-1)
     start_offset: int = int64(default=-1)

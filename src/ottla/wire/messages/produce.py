@@ -1,9 +1,10 @@
 """Produce (key 0): append record batches.
 
-Versions 0-2 are advertised but refused, as in Kafka: librdkafka derives the usable compression
-codecs from them. From version 7 on zstd is allowed (KIP-110), 8 adds an error per record (KIP-467),
-9 is flexible, 10 names the new leader in the answer (KIP-951), 12 adds the partition to the
-transaction implicitly (KIP-890), 13 names topics by id (KIP-516). With acks=0 there is no answer.
+As in Kafka, versions 0-2 are advertised but refused, because librdkafka derives the usable
+compression codecs from them. From version 7 on zstd is allowed (KIP-110), 8 adds an error per
+record (KIP-467), 9 is flexible, 10 names the new leader in the answer (KIP-951), 12 implicitly adds
+the partition to the transaction (KIP-890), 13 names topics by id (KIP-516). A request with acks=0
+has no answer.
 """
 
 from uuid import UUID

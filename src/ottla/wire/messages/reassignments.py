@@ -1,4 +1,4 @@
-"""Move partitions to other replicas, and elect their leaders."""
+"""Messages to move partitions to other replicas, and to elect their leaders."""
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, string
 
@@ -62,7 +62,7 @@ class ListPartitionReassignmentsTopics(Message):
 
 
 class ListPartitionReassignmentsRequest(Message, api_key=46, versions="0", flexible="0+"):
-    """ListPartitionReassignments (key 46): the reassignments under way (KIP-455).
+    """ListPartitionReassignments (key 46): list the reassignments in progress (KIP-455).
 
     Always flexible. Null means all topics.
     """

@@ -1,4 +1,4 @@
-"""Logins by SASL."""
+"""The messages of SASL logins."""
 
 from ottla.wire.notation import Message, array, binary, int16, int64, string
 
@@ -7,7 +7,8 @@ class SaslHandshakeRequest(Message, api_key=17, versions="0-1"):
     """SaslHandshake (key 17): choose a SASL mechanism.
 
     After version 0 the client sends its tokens as bare frames, after version 1 in SaslAuthenticate
-    (KIP-152). Neither version is flexible: old clients would misread the answer (KAFKA-9577).
+    requests (KIP-152). No version is flexible, because old clients would misread the answer
+    (KAFKA-9577).
     """
 
     mechanism: str = string()

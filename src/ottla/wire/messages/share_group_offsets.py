@@ -1,4 +1,4 @@
-"""List, set and delete the start offsets of share groups."""
+"""Messages to list, set and delete the start offsets of share groups."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ class DescribeShareGroupOffsetsRequestGroup(Message):
 
 
 class DescribeShareGroupOffsetsRequest(Message, api_key=90, versions="0-1", flexible="0+"):
-    """DescribeShareGroupOffsets (key 90): the start offsets of share groups (KIP-932).
+    """DescribeShareGroupOffsets (key 90): list the start offsets of share groups (KIP-932).
 
     Always flexible. Version 1 adds the lag (KIP-1226).
     """

@@ -1,4 +1,4 @@
-"""The state of share partitions, as brokers read and write it at its coordinator."""
+"""Messages by which brokers read and write the state of share partitions at its coordinator."""
 
 from uuid import UUID
 
@@ -66,7 +66,7 @@ class ReadStateData(Message):
 
 
 class ReadShareGroupStateRequest(Message, api_key=84, versions="0", flexible="0+"):
-    """ReadShareGroupState (key 84): the state of share partitions (KIP-932).
+    """ReadShareGroupState (key 84): read the state of share partitions (KIP-932).
 
     Between brokers, always flexible.
     """
@@ -116,7 +116,7 @@ class ReadStateSummaryData(Message):
 
 
 class ReadShareGroupStateSummaryRequest(Message, api_key=87, versions="0-1", flexible="0+"):
-    """ReadShareGroupStateSummary (key 87): the start offsets of share partitions (KIP-932).
+    """ReadShareGroupStateSummary (key 87): read the start offsets of share partitions (KIP-932).
 
     Between brokers, always flexible. Version 1 adds the delivery complete count (KIP-1226).
     """

@@ -1,4 +1,4 @@
-"""Acquire and acknowledge the records of a share group."""
+"""Messages to acquire and acknowledge the records of a share group."""
 
 from uuid import UUID
 
@@ -52,7 +52,7 @@ class ShareFetchRequest(Message, api_key=78, versions="1-2", flexible="0+"):
     """ShareFetch (key 78): acquire records of a share group, acknowledge earlier ones (KIP-932).
 
     Always flexible. Version 2 adds the acquire mode (KIP-1206) and can renew locks (KIP-1222).
-    Version 0 was an early form that Kafka removed.
+    Kafka has removed version 0, an early form.
     """
 
     group_id: str | None = string(nullable="0+")
@@ -141,8 +141,8 @@ class AcknowledgeTopic(Message):
 class ShareAcknowledgeRequest(Message, api_key=79, versions="1-2", flexible="0+"):
     """ShareAcknowledge (key 79): accept, release or reject acquired records (KIP-932).
 
-    Always flexible. Version 2 can renew their locks (KIP-1222). Version 0 was an early form that
-    Kafka removed.
+    Always flexible. Version 2 can renew the locks of records (KIP-1222). Kafka has removed version
+    0, an early form.
     """
 
     group_id: str | None = string(nullable="0+")

@@ -1,4 +1,4 @@
-"""Create, extend and delete topics, and delete records."""
+"""Messages to create, extend and delete topics, and to delete records."""
 
 from uuid import UUID
 
@@ -32,8 +32,8 @@ class CreatableTopic(Message):
 class CreateTopicsRequest(Message, api_key=19, versions="2-7", flexible="5+"):
     """CreateTopics (key 19): create topics with their settings.
 
-    Version 4 allows -1 for the broker's default partition count and replication factor (KIP-464), 5
-    answers with the settings (KIP-525) and is flexible, 7 answers with the topic id.
+    Version 4 allows -1 for the broker's default partition count and replication factor (KIP-464).
+    Version 5 is flexible and returns the settings (KIP-525), 7 returns the topic id.
     """
 
     topics: list[CreatableTopic] = array(CreatableTopic)
@@ -167,8 +167,8 @@ class DeleteRecordsTopic(Message):
 class DeleteRecordsRequest(Message, api_key=21, versions="0-2", flexible="2+"):
     """DeleteRecords (key 21): advance the log start offset of partitions (KIP-107).
 
-    Offset -1 stands for the high watermark; the answer's low watermark is the new start. Version 2
-    is flexible.
+    Offset -1 means the high watermark. The low watermark in the answer is the new log start offset.
+    Version 2 is flexible.
     """
 
     topics: list[DeleteRecordsTopic] = array(DeleteRecordsTopic)

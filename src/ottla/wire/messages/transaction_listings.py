@@ -1,10 +1,10 @@
-"""List and describe transactions and producers."""
+"""Messages to list and describe transactions and producers."""
 
 from ottla.wire.notation import Message, array, int16, int32, int64, string
 
 
 class ListTransactionsRequest(Message, api_key=66, versions="0-2", flexible="0+"):
-    """ListTransactions (key 66): the transactions a broker coordinates (KIP-664).
+    """ListTransactions (key 66): list the transactions that a broker coordinates (KIP-664).
 
     Always flexible. Version 1 filters by duration (KIP-994), 2 by a pattern (KIP-1152).
     """
@@ -33,7 +33,7 @@ class ListTransactionsResponse(Message, api_key=66, versions="0-2", flexible="0+
 
 
 class DescribeTransactionsRequest(Message, api_key=65, versions="0", flexible="0+"):
-    """DescribeTransactions (key 65): the state of transactional ids (KIP-664).
+    """DescribeTransactions (key 65): return the state of transactional ids (KIP-664).
 
     Always flexible.
     """
@@ -76,7 +76,7 @@ class TopicRequest(Message):
 
 
 class DescribeProducersRequest(Message, api_key=61, versions="0", flexible="0+"):
-    """DescribeProducers (key 61): the active producers of partitions (KIP-664).
+    """DescribeProducers (key 61): list the active producers of partitions (KIP-664).
 
     Always flexible.
     """

@@ -1,4 +1,4 @@
-"""Begin and end transactions of producers."""
+"""Messages to begin and end transactions of producers."""
 
 from ottla.wire.notation import Message, array, boolean, int8, int16, int32, int64, string
 
@@ -6,8 +6,8 @@ from ottla.wire.notation import Message, array, boolean, int8, int16, int32, int
 class InitProducerIdRequest(Message, api_key=22, versions="0-6", flexible="2+"):
     """InitProducerId (key 22): get a producer id and epoch, which fences earlier producers.
 
-    Version 2 is flexible, 3 lets a producer continue with its id and epoch (KIP-360), 4 answers
-    PRODUCER_FENCED; 6 is for two-phase commit (KIP-939) and is not stable.
+    Version 2 is flexible, 3 lets a producer continue with its id and epoch (KIP-360), 4 may return
+    PRODUCER_FENCED. Version 6 is for two-phase commit (KIP-939) and is not stable.
     """
 
     transactional_id: str | None = string(nullable="0+")
@@ -30,7 +30,7 @@ class InitProducerIdResponse(Message, api_key=22, versions="0-6", flexible="2+")
 
 
 class AddPartitionsToTxnTopic(Message):
-    """Shared by several parts of `AddPartitionsToTxnRequest`."""
+    """A topic and its partitions, used in several parts of `AddPartitionsToTxnRequest`."""
 
     name: str = string()
     partitions: list[int] = array(int32)
@@ -47,7 +47,7 @@ class AddPartitionsToTxnTransaction(Message):
 
 
 class AddPartitionsToTxnRequest(Message, api_key=24, versions="0-5", flexible="3+"):
-    """AddPartitionsToTxn (key 24): before a transaction writes to partitions.
+    """AddPartitionsToTxn (key 24): add partitions to a transaction before it writes to them.
 
     Clients use versions 0-3 (3 is flexible), with the fields for one transaction. Brokers use 4 and
     5, for many transactions, also to verify that a partition belongs to a transaction (KIP-890).
@@ -68,7 +68,7 @@ class AddPartitionsToTxnPartitionResult(Message):
 
 
 class AddPartitionsToTxnTopicResult(Message):
-    """Shared by several parts of `AddPartitionsToTxnResponse`."""
+    """A topic's results, used in several parts of `AddPartitionsToTxnResponse`."""
 
     name: str = string()
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(
@@ -95,10 +95,10 @@ class AddPartitionsToTxnResponse(Message, api_key=24, versions="0-5", flexible="
 
 
 class AddOffsetsToTxnRequest(Message, api_key=25, versions="0-4", flexible="3+"):
-    """AddOffsetsToTxn (key 25): before a transaction commits offsets of a group.
+    """AddOffsetsToTxn (key 25): prepare a transaction to commit offsets of a group.
 
-    Adds the group's partition of `__consumer_offsets` to the transaction. Version 2 answers
-    PRODUCER_FENCED, 3 is flexible, 4 answers TRANSACTION_ABORTABLE (KIP-890).
+    Adds the group's partition of `__consumer_offsets` to the transaction. Version 2 may return
+    PRODUCER_FENCED, 3 is flexible, 4 may return TRANSACTION_ABORTABLE (KIP-890).
     """
 
     transactional_id: str = string()
@@ -117,8 +117,8 @@ class AddOffsetsToTxnResponse(Message, api_key=25, versions="0-4", flexible="3+"
 class EndTxnRequest(Message, api_key=26, versions="0-5", flexible="3+"):
     """EndTxn (key 26): commit or abort a transaction.
 
-    Version 2 answers PRODUCER_FENCED, 3 is flexible, 5 raises the producer epoch with each
-    transaction and answers with producer id and epoch (KIP-890).
+    Version 2 may return PRODUCER_FENCED, 3 is flexible. Version 5 increases the producer epoch with
+    each transaction, and returns producer id and epoch (KIP-890).
     """
 
     transactional_id: str = string()

@@ -1,4 +1,4 @@
-"""Read and change the SCRAM credentials of users."""
+"""Messages to read and change the SCRAM credentials of users."""
 
 from ottla.wire.notation import Message, array, binary, int8, int16, int32, string
 
@@ -10,9 +10,9 @@ class UserName(Message):
 
 
 class DescribeUserScramCredentialsRequest(Message, api_key=50, versions="0", flexible="0+"):
-    """DescribeUserScramCredentials (key 50): users with SCRAM, without secrets (KIP-554).
+    """DescribeUserScramCredentials (key 50): list users with SCRAM, without secrets (KIP-554).
 
-    Always flexible. Null means all users. Mechanisms: 1 SHA-256, 2 SHA-512.
+    Always flexible. Null means all users. Mechanism 1 is SHA-256, 2 is SHA-512.
     """
 
     users: list[UserName] | None = array(UserName, nullable="0+")
@@ -63,7 +63,7 @@ class ScramCredentialUpsertion(Message):
 class AlterUserScramCredentialsRequest(Message, api_key=51, versions="0", flexible="0+"):
     """AlterUserScramCredentials (key 51): set or remove SCRAM credentials (KIP-554).
 
-    Always flexible. The salted password is computed by the client.
+    Always flexible. The client computes the salted password.
     """
 
     deletions: list[ScramCredentialDeletion] = array(ScramCredentialDeletion)
