@@ -1,4 +1,4 @@
-"""Create, delete and list ACLs."""
+"""The handlers that create, delete and list ACLs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from ottla.wire.messages.acls import (
 
 
 def _create_changes(body: CreateAclsRequest, response: CreateAclsResponse) -> Iterator[AdminChange]:
-    """Return an audit line for each ACL; the answers are in the order of the request."""
+    """Return an audit event for each ACL; the answers are in the order of the request."""
     for wanted, one in zip(body.creations, response.results, strict=False):
         detail = {"added": acl_text(wanted, wanted.resource_pattern_type)}
         yield AdminChange((cluster_need(AclOperation.ALTER),), detail, one.error_code)
@@ -93,7 +93,7 @@ def _acl(creation: AclCreation) -> Acl:
 
 
 def _log_refusal(request: RequestContext, error: OttlaError) -> None:
-    """Log once in ten minutes for each address that ACLs were refused: they protect nothing."""
+    """Log, at most once in ten minutes per address, that ACLs were refused and so do not apply."""
     client = request.connection
     client.refusals.log(
         (client.peer_host, "ACL"),
@@ -111,7 +111,7 @@ def _create_failed(code: ErrorCode, message: str | None) -> AclCreationResult:
 def _delete_changes(
     _body: DeleteAclsRequest, response: DeleteAclsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each ACL that a filter matched, and for each filter that failed."""
+    """Return an audit event for each ACL that a filter matched, and for each filter that failed."""
     need = cluster_need(AclOperation.ALTER)
     for found in response.filter_results:
         if found.error_code:
@@ -141,7 +141,7 @@ class DeleteAcls(Handler):
     acls: Acls | None
 
     async def handle(self, _request: RequestContext, body: DeleteAclsRequest) -> DeleteAclsResponse:
-        """Delete the matching ACLs; an invalid filter deletes nothing."""
+        """Delete the ACLs that match a filter; an invalid filter matches none."""
         acls = require_acls(self.acls)
         too_many(len(body.filters))
         filters = [_filter(each) for each in body.filters]
@@ -158,7 +158,7 @@ class DeleteAcls(Handler):
 
 
 def _filter(asked: DeleteAclsFilter) -> AclFilter | DeleteAclsFilterResult:
-    """Return the filter; for an invalid one, the answer to it."""
+    """Return the filter, or the error answer if the filter is invalid."""
     try:
         return acl_filter(asked)
     except OttlaError as error:
@@ -230,7 +230,7 @@ class DescribeAcls(Handler):
 
 
 def acl_filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
-    """Return the filter of a request. Raises OttlaError(INVALID_REQUEST) if a number is unknown."""
+    """Return the filter of a request. Raises OttlaError(INVALID_REQUEST) for an unknown number."""
     try:
         wanted = AclFilter(
             AclResource(asked.resource_type_filter),

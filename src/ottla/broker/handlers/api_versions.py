@@ -1,9 +1,10 @@
 """ApiVersions (18), versions 0-4: lists exactly the APIs and versions that this broker serves.
 
 The dispatcher answers a higher version of this API in version 0 with error 35, as KIP-511 requires.
-Clients enable the features that are listed: `transaction.version` 2 means that each transaction has
-its own epoch (KIP-890), `share.version` 1 that there are share groups (KIP-932). A feature of level
-0 is not finalized. Ottla's own APIs are listed only for clients that call themselves Ottla.
+Clients enable the listed features: level 2 of `transaction.version` means that each transaction has
+its own producer epoch (KIP-890), level 1 of `share.version` that there are share groups (KIP-932).
+A feature of level 0 is not finalized. Ottla's own APIs are listed only for clients of Ottla, which
+they recognize by the client's software name.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Requests between brokers: the handshake, and those of the controller."""
+"""The handlers of requests between brokers: the handshake, and the controller's requests."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,9 +47,9 @@ from ottla.wire.messages.transactions import (
 class BrokerHandshake(Handler):
     """BrokerHandshake (1000), version 0: another broker proves that it belongs to this cluster.
 
-    Each new connection between brokers makes two calls; `broker/cluster/handshake.py` explains the
-    proof. The API is not advertised, and served only on the listener that brokers use among
-    themselves.
+    Each new connection between brokers begins with two of these requests;
+    `broker/cluster/handshake.py` explains the proof. The API is not advertised, and is served only
+    on the listener for connections between brokers.
     """
 
     api = Api(
@@ -66,7 +66,7 @@ class BrokerHandshake(Handler):
     def handle(
         self, request: RequestContext, body: BrokerHandshakeRequest
     ) -> BrokerHandshakeResponse:
-        """Answer one of the two calls."""
+        """Answer one of the two handshake requests."""
         if request.listener != self.inter_broker_listener:
             raise OttlaError(
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
@@ -90,7 +90,7 @@ class LeaderAndIsr(Handler):
     async def handle(
         self, _request: RequestContext, body: LeaderAndIsrRequest
     ) -> LeaderAndIsrResponse:
-        """Take the roles."""
+        """Become leader or follower as requested."""
         return await self.orders.leader_and_isr(body)
 
 
@@ -108,7 +108,7 @@ class StopReplica(Handler):
     async def handle(
         self, _request: RequestContext, body: StopReplicaRequest
     ) -> StopReplicaResponse:
-        """Stop the partitions."""
+        """Stop the replicas."""
         return await self.orders.stop_replica(body)
 
 
@@ -116,7 +116,8 @@ class StopReplica(Handler):
 class UpdateMetadata(Handler):
     """UpdateMetadata (6), versions 5-8: the controller sends the live brokers, topics and leaders.
 
-    Between brokers only. Nothing else changes the image that clients see; see `cluster.orders`.
+    Between brokers only. This request is the only one that changes the image that clients see; see
+    `cluster.orders`.
     """
 
     api = Api(UpdateMetadataRequest, UpdateMetadataResponse, Versions(5, 8), needs=brokers_only)
@@ -135,8 +136,8 @@ class UpdateMetadata(Handler):
 class ControlledShutdown(Handler):
     """ControlledShutdown (7), versions 2-3: moves leadership away from a stopping broker.
 
-    Between brokers only. The answer names partitions that could not be moved; the broker may ask
-    again or stop anyway.
+    Between brokers only. The answer names the partitions whose leader could not be moved. The
+    stopping broker may then send the request again, or stop anyway.
     """
 
     api = Api(
@@ -168,7 +169,7 @@ def _needs(check: RequestCheck[WriteTxnMarkersRequest]) -> None:
 def _changes(
     body: WriteTxnMarkersRequest, response: WriteTxnMarkersResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic of each producer; markers of brokers are not audited."""
+    """Return an audit event for each topic of each producer; brokers' markers are not audited."""
     answered = {one.producer_id: one.topics for one in response.markers}
     for marker in body.markers:
         yield from partition_changes(
@@ -191,8 +192,8 @@ def _changes(
 class WriteTxnMarkers(Handler):
     """WriteTxnMarkers (27), versions 1-2: a coordinator writes the outcome of transactions.
 
-    Also sent by the tool that aborts hanging transactions (KIP-664). Version 2 says whether each
-    transaction of the producer has its own epoch: then a late marker cannot end the next
+    The tool that aborts hanging transactions also sends it (KIP-664). Version 2 says whether each
+    transaction of the producer has its own epoch; then a late marker cannot end the next
     transaction (KIP-1228).
     """
 
@@ -225,7 +226,7 @@ class WriteTxnMarkers(Handler):
     writer: MarkerWriter
 
     def handle(self, request: RequestContext, body: WriteTxnMarkersRequest) -> None:
-        """Write the markers, and answer when all of them are committed."""
+        """Write the markers; the answer is sent when all of them are committed."""
         parted = PartedResponse(
             request, len(body.markers), lambda parts: WriteTxnMarkersResponse(markers=parts)
         )
@@ -250,7 +251,7 @@ def _put(
 
 
 def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
-    """Return the marker's partitions in the order of the request, each once."""
+    """Return the partitions of the marker in the order of the request, without repetitions."""
     return list(
         dict.fromkeys(
             TopicPartition(topic.name, index)

@@ -1,4 +1,4 @@
-"""Membership of a classic group: join, sync, heartbeat, leave."""
+"""The handlers for members of classic groups: join, sync, heartbeat, leave."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,9 +24,9 @@ from ottla.wire.messages.classic_membership import (
     SyncGroupResponse,
 )
 
-# Before this version the name of the protocol cannot be null.
+# Before this version the protocol name cannot be null.
 _NULL_PROTOCOL_FROM = 7
-# From this version on SyncGroup names the protocol.
+# From this version on SyncGroup has the protocol name.
 _PROTOCOL_FROM = 5
 _READ_GROUP: Guard[Any, Any] = resource(
     AclOperation.READ, AclResource.GROUP, lambda body: body.group_id
@@ -34,7 +34,7 @@ _READ_GROUP: Guard[Any, Any] = resource(
 
 
 class _Answer(WholeAnswer):
-    """Adapts the answer to the version of the waiting request."""
+    """Converts the answer to the version of the request that waits for it."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class _Answer(WholeAnswer):
 
 @dataclass(slots=True, eq=False, repr=False)
 class _MemberHandler(Handler):
-    """Has the group's coordinator carry out `command` for a member."""
+    """Lets the group's coordinator run `command` for a member."""
 
     command: ClassVar["staticmethod[[MembershipCommands, Call, Any, Moment], GroupDecision]"]
     answer: ClassVar[type[WholeAnswer]] = WholeAnswer
@@ -52,7 +52,7 @@ class _MemberHandler(Handler):
     groups: Groups
 
     def handle(self, request: RequestContext, body: Any) -> None:
-        """Run the command; the coordinator answers."""
+        """Pass the command to the group's coordinator, which answers the request."""
         if not body.group_id:
             raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
         self.check(request, body)
@@ -104,7 +104,7 @@ def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
 class SyncGroup(_MemberHandler):
     """SyncGroup (14): the group leader sends the assignment; each member gets its part.
 
-    From version 5 on the client names the group's protocol (KIP-559).
+    From version 5 on the client sends the group's protocol name (KIP-559).
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Read and change the quotas of clients."""
+"""The handlers that read and change the quotas of clients."""
 
 import asyncio
 from collections import Counter
@@ -50,7 +50,7 @@ class DescribeClientQuotas(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeClientQuotasRequest
     ) -> DescribeClientQuotasResponse:
-        """List the quotas set for the entities that match; defaults are listed as entities."""
+        """Return the quotas of the entities that match; a default is an entity of its own."""
         components = [
             parse_component(component.entity_type, component.match_type, component.match)
             for component in body.components
@@ -73,9 +73,9 @@ class DescribeClientQuotas(Handler):
 def _changes(
     body: AlterClientQuotasRequest, response: AlterClientQuotasResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each entity.
+    """Return an audit event for each entity.
 
-    Null is the default entity, a null quota was removed.
+    A null name means the default entity; a null value means that the quota was removed.
     """
     if body.validate_only:
         return
@@ -85,7 +85,7 @@ def _changes(
             (bounded(one.entity_type), one.entity_name and bounded(one.entity_name))
             for one in wanted.entity
         )
-        # An entity whose names need more than one portion is invalid, and was refused.
+        # The names of a valid entity fit in one portion; a request with more was refused.
         entity = next(portions(names))
         quotas = (
             (bounded(each.key), None if each.remove else str(each.value)) for each in wanted.ops
@@ -128,7 +128,7 @@ class AlterClientQuotas(Handler):
         seen: set[QuotaEntity] = set()
         for index, entry in enumerate(body.entries):
             if index % STEP == STEP - 1:
-                # Serves other requests before the next entity.
+                # Let the loop serve other requests before the next entity.
                 await asyncio.sleep(0)
             try:
                 entity = parse_entity(

@@ -1,4 +1,4 @@
-"""Describe the cluster, change its features, remove a broker."""
+"""The handlers that describe the cluster, change its features, and remove a broker."""
 
 import logging
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 
 def _needs(check: RequestCheck[DescribeClusterRequest]) -> Amend[DescribeClusterResponse]:
-    """Every client may; the authorized operations need DESCRIBE on the cluster."""
+    """Allow every client; authorized operations are shown only with DESCRIBE on the cluster."""
 
     def amend(response: DescribeClusterResponse) -> None:
         if response.cluster_authorized_operations != NOT_ASKED:
@@ -64,7 +64,7 @@ class DescribeCluster(Handler):
     async def handle(
         self, request: RequestContext, body: DescribeClusterRequest
     ) -> DescribeClusterResponse:
-        """Answer from the image; brokers that are registered and dead come from the store."""
+        """Answer from the cluster image; the store adds registered brokers that are dead."""
         if body.endpoint_type == _CONTROLLERS:
             raise OttlaError(
                 ErrorCode.MISMATCHED_ENDPOINT_TYPE,
@@ -98,14 +98,14 @@ class DescribeCluster(Handler):
 
 
 _UPGRADE_TYPE_SINCE = 1
-# From this version on one error code covers all features.
+# From this version on the response has a single error code for all features.
 _ONE_RESULT_SINCE = 2
 
 
 def _features_changes(
     body: UpdateFeaturesRequest, response: UpdateFeaturesResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each feature."""
+    """Return an audit event for each feature."""
     if body.validate_only:
         return
     codes = {one.feature: one.error_code for one in response.results}
@@ -119,8 +119,8 @@ def _features_changes(
 class UpdateFeatures(Handler):
     """UpdateFeatures (57), versions 0-2: raises and lowers the levels of features (KIP-584).
 
-    A request makes all its updates or none, as in Kafka. Any broker serves it; the store orders the
-    changes.
+    As in Kafka, either all updates of a request are made or none. Any broker serves the request;
+    the store serializes the changes.
     """
 
     api = Api(
@@ -163,7 +163,7 @@ _log = logging.getLogger(__name__)
 def _unregister_changes(
     body: UnregisterBrokerRequest, response: UnregisterBrokerResponse
 ) -> Iterator[AdminChange]:
-    """Return the audit line."""
+    """Return the audit event."""
     detail = {"unregistered": body.broker_id}
     yield AdminChange((cluster_need(AclOperation.ALTER),), detail, response.error_code)
 
@@ -172,8 +172,9 @@ def _unregister_changes(
 class UnregisterBroker(Handler):
     """UnregisterBroker (64), version 0: forgets a broker that is gone for good.
 
-    New internal topics then get no replicas on it. Its existing replicas stay assigned until they
-    are moved; it is known again as soon as it registers. The request is refused for a live broker.
+    After that, new internal topics get no replicas on the broker. Its existing replicas stay
+    assigned until they are moved. If the broker registers again, it is known again. The request is
+    refused for a live broker.
     """
 
     api = Api(
@@ -189,7 +190,7 @@ class UnregisterBroker(Handler):
     async def handle(
         self, _request: RequestContext, body: UnregisterBrokerRequest
     ) -> UnregisterBrokerResponse:
-        """Forget the broker. Raises OttlaError."""
+        """Remove the broker from the store. Raises OttlaError."""
         await remove(self.store, BrokerId(body.broker_id))
         _log.info("broker %d was removed from the cluster", body.broker_id)
         return UnregisterBrokerResponse(error_message=None)

@@ -1,4 +1,4 @@
-"""Read and change the settings of topics, groups and brokers."""
+"""The handlers that read and change the settings of topics, groups and brokers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from ottla.wire.messages.configs import (
 
 
 def _add_keys(resource: DescribeConfigsResource, other: DescribeConfigsResource) -> None:
-    """Add the requested keys; None, like an empty list, means all settings."""
+    """Add the requested keys; None, like an empty list, requests all settings."""
     if resource.configuration_keys and other.configuration_keys:
         resource.configuration_keys += other.configuration_keys
     else:
@@ -50,8 +50,9 @@ def _add_keys(resource: DescribeConfigsResource, other: DescribeConfigsResource)
 class DescribeConfigs(Handler):
     """DescribeConfigs (32), versions 1-4: settings with sources, synonyms, types and documentation.
 
-    Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown
-    name among the keys asked for is left out, and no keys ask for all, as in Kafka.
+    The resources are topics, brokers, loggers of brokers, groups and subscriptions to client
+    metrics. As in Kafka, a request without keys returns all settings, and unknown keys are left
+    out.
     """
 
     api = Api(
@@ -83,7 +84,7 @@ class DescribeConfigs(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeConfigsRequest
     ) -> DescribeConfigsResponse:
-        """Describe each resource independently."""
+        """Describe each resource; an error in one does not affect the others."""
         return DescribeConfigsResponse(
             results=[self._describe(resource, body) for resource in body.resources]
         )
@@ -159,7 +160,7 @@ def _alter_changes(
     body: IncrementalAlterConfigsRequest | AlterConfigsRequest,
     response: IncrementalAlterConfigsResponse | AlterConfigsResponse,
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each resource; values that may be secret are hidden."""
+    """Return an audit event for each resource; values that may be secret are hidden."""
     if body.validate_only:
         return
     codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
@@ -207,7 +208,7 @@ class IncrementalAlterConfigs(Handler):
     async def handle(
         self, _request: RequestContext, body: IncrementalAlterConfigsRequest
     ) -> IncrementalAlterConfigsResponse:
-        """Alter each resource independently; all changes of a resource are made, or none."""
+        """Alter each resource independently. Either all changes of a resource are made or none."""
 
         async def alter(resource: AlterConfigsResource) -> None:
             await self.configs.alter(
@@ -225,8 +226,8 @@ class IncrementalAlterConfigs(Handler):
 class AlterConfigs(Handler):
     """AlterConfigs (33), versions 0-2: replaces all settings of a resource by the given ones.
 
-    The older API: a setting that the request leaves out is reset to its default (KIP-133). Current
-    clients send IncrementalAlterConfigs.
+    This is the older API: a setting that the request leaves out is reset to its default (KIP-133).
+    Current clients send IncrementalAlterConfigs instead.
     """
 
     api = Api(
@@ -246,7 +247,7 @@ class AlterConfigs(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterConfigsRequest
     ) -> AlterConfigsResponse:
-        """Replace the settings of each resource independently."""
+        """Replace the settings of each resource; an error in one does not affect the others."""
 
         async def alter(resource: ReplaceConfigsResource) -> None:
             await self.configs.replace(

@@ -1,4 +1,4 @@
-"""Heartbeats and descriptions of groups of the consumer protocol and of share groups."""
+"""The handlers of heartbeats and descriptions of consumer protocol groups and share groups."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ from ottla.wire.messages.consumer_groups import (
 class ConsumerGroupHeartbeat(Handler):
     """ConsumerGroupHeartbeat (68): serves groups that the coordinator assigns (KIP-848).
 
-    Joining, reporting and leaving are one request; the settings of the group (KIP-848's
-    `consumer.*`) take precedence over the broker's.
+    Members join, report and leave by this one request. The group's own settings (`consumer.*`)
+    override those of the broker.
     """
 
     api = Api(
@@ -60,7 +60,7 @@ class ConsumerGroupHeartbeat(Handler):
     settings: BrokerSettings
 
     def handle(self, request: RequestContext, body: ConsumerGroupHeartbeatRequest) -> None:
-        """Have the group's coordinator decide."""
+        """Pass the heartbeat to the group's coordinator, which answers."""
         require_feature(self.view.image, GROUP)
         pace = self._pace(body.group_id)
         sight = sight_of(request)
@@ -89,7 +89,7 @@ class ConsumerGroupHeartbeat(Handler):
 
 @dataclass(slots=True, eq=False, repr=False)
 class _DescribeHandler(Handler):
-    """Describes groups of one protocol by their coordinators."""
+    """Gets the descriptions of groups of one protocol from their coordinators."""
 
     feature: ClassVar[str]
     group_type: ClassVar[type[DescribedConsumerGroup | DescribedShareGroup]]
@@ -159,11 +159,9 @@ class ConsumerGroupDescribe(_DescribeHandler):
 class ShareGroupHeartbeat(Handler):
     """ShareGroupHeartbeat (76): serves share group members: join, report, leave (KIP-932).
 
-    Members are assigned only partitions whose state is initialized. The first heartbeat that
-    subscribes to a topic initializes it before the answer, so that its member need not wait for the
-    next heartbeat.
-
-    Initializes the state of newly subscribed partitions.
+    Members are assigned only partitions whose share state is initialized. The first heartbeat that
+    subscribes to a topic initializes this state before the answer, so that the member need not wait
+    for its next heartbeat.
     """
 
     api = Api(
@@ -181,7 +179,7 @@ class ShareGroupHeartbeat(Handler):
     async def handle(
         self, request: RequestContext, body: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
-        """Have the group's coordinator decide, and initialize missing state."""
+        """Pass the heartbeat to the group's coordinator, and initialize missing share state."""
         require_feature(self.view.image, SHARE)
         if body.member_epoch == 0:
             self.groups.admit(request, body.group_id)
@@ -208,12 +206,13 @@ class ShareGroupHeartbeat(Handler):
         except OttlaError:
             return outcome.response
         if not response.error_code:
-            # The member gets its partitions one heartbeat earlier than in Kafka, with the epoch
-            # that Kafka answers here; the next heartbeat's answer has the epoch to which they
-            # belong.
+            # The member gets its partitions one heartbeat earlier than in Kafka. The answer still
+            # has the member epoch that Kafka would return; the epoch of the new assignment follows
+            # in the answer to the next heartbeat.
             response.member_epoch = outcome.response.member_epoch
             if response.assignment is None:
-                # Unchanged since the first answer, which has not reached the member yet.
+                # The member has not received the first assignment yet, and it has not changed
+                # since.
                 response.assignment = outcome.response.assignment
         return response
 
@@ -232,13 +231,13 @@ class ShareGroupHeartbeat(Handler):
     async def _begins(
         self, request: RequestContext, outcome: HeartbeatResult, group_id: str
     ) -> dict[ShareKey, Begin]:
-        """Return the start offsets of new state: 0 for partitions added to a known topic."""
+        """Return the start offsets of new state; it is 0 for partitions added to a known topic."""
         allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
         )
-        # Topics of which all earlier partitions have state.
+        # Topics whose earlier partitions all have state.
         grown = {
             topic.id
             for topic in allowed.topics
@@ -277,7 +276,7 @@ class ShareGroupDescribe(_DescribeHandler):
             lambda body: body.group_ids, lambda response: response.groups, most=64
         ),
         once=once(lambda body: body.group_ids),
-        # The answers to all portions are kept until the last, which slows down garbage collection.
+        # The answers to all portions are kept until the end, which slows down garbage collection.
         fewer_elements_max=60_000,
         on_error=lambda body, code, _message: ShareGroupDescribeResponse(
             groups=[

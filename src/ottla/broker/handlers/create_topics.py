@@ -1,4 +1,4 @@
-"""Create topics, and add partitions to them."""
+"""The handlers that create topics, and add partitions to them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,9 +40,9 @@ _KRAFT_LOG = "__cluster_metadata"
 def _needs(
     check: RequestCheck[CreateTopicsRequest],
 ) -> Amend[CreateTopicsResponse] | DeniedAnswer:
-    """Require CREATE on the cluster or each topic; DESCRIBE_CONFIGS to see settings.
+    """Require CREATE on the cluster or on each topic, and DESCRIBE_CONFIGS to see the settings.
 
-    Too many topics are refused first, before the rights of tens of thousands are looked up.
+    A request with too many topics is refused before the permissions are looked up.
     """
     check_partition_count(_least_partition_count(check.body))
     others = None if check.sees_cluster(AclOperation.CREATE) else _create_each(check)
@@ -74,7 +74,7 @@ _create_each: Guard[CreateTopicsRequest, CreateTopicsResponse] = each(
 def _topics_changes(
     body: CreateTopicsRequest, response: CreateTopicsResponse
 ) -> Iterator[AdminChange]:
-    """Return audit lines for each topic: the created one or, after a failure, the requested one."""
+    """Return audit events for each topic, as created or, after a failure, as requested."""
     if body.validate_only:
         return
     results = {one.name: one for one in response.topics}
@@ -98,8 +98,8 @@ def _topics_changes(
 class CreateTopics(Handler):
     """CreateTopics (19), versions 2-7: creates topics by partition counts or replica lists.
 
-    Can validate only. Topics are created independently: a failure does not affect the others. The
-    answer of version 5 and later has the settings in effect (KIP-525).
+    A request may only be validated. A failure of one topic does not affect the others. From version
+    5 on the answer has the settings in effect (KIP-525).
     """
 
     api = Api(
@@ -153,7 +153,7 @@ def _check(topic: CreatableTopic, counts: Counter[str]) -> None:
 
 
 def _least_partition_count(body: CreateTopicsRequest) -> int:
-    """Return the number of requested partitions; a topic without a count counts as one."""
+    """Return the least number of requested partitions; a topic without a count has at least one."""
     return sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
 
 
@@ -220,7 +220,7 @@ _PARTITIONS_QUOTA_ERROR_SINCE = 3
 def _partitions_changes(
     body: CreatePartitionsRequest, response: CreatePartitionsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic."""
+    """Return an audit event for each topic."""
     if body.validate_only:
         return
     codes = {one.name: one.error_code for one in response.results}
@@ -263,7 +263,7 @@ class CreatePartitions(Handler):
     async def handle(
         self, request: RequestContext, body: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
-        """Add partitions to each topic independently."""
+        """Add partitions to each topic; an error of one does not affect the others."""
         counts = Counter(topic.name for topic in body.topics)
         results: dict[str, CreatePartitionsTopicResult] = {}
         for topic in body.topics:

@@ -1,4 +1,4 @@
-"""The broker's recent decisions, and the rebalances of a group."""
+"""The handlers that explain a broker's recent decisions, and the rebalances of a group."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,7 @@ class DescribeDecisions(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeDecisionsRequest
     ) -> DescribeDecisionsResponse:
-        """Answer from the bounded history in memory, so the answer is bounded, too."""
+        """Answer from the history in memory, whose limited size also limits the answer."""
         name = TopicPartition(body.topic, body.partition)
         if self.view.image.partition(*name) is None:
             raise OttlaError(
@@ -94,7 +94,7 @@ class DescribeRebalances(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeRebalancesRequest
     ) -> DescribeRebalancesResponse:
-        """Answer from the bounded history in memory, so the answer is bounded, too."""
+        """Answer from the history in memory, whose limited size also limits the answer."""
         return DescribeRebalancesResponse(
             rebalances=[_rebalance(flight) for flight in self.groups.flights.of(body.group_id)]
         )

@@ -1,4 +1,4 @@
-"""Create, renew, expire and list delegation tokens."""
+"""The handlers that create, renew, expire and list delegation tokens."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -35,9 +35,10 @@ _FINGERPRINT_DIGITS = 16
 
 
 def may_ask(client: Connection) -> bool:
-    """Whether the client may send requests about tokens.
+    """Return whether the client may send requests about tokens.
 
-    It must be authenticated, and not by a token, so that tokens cannot be used to create others.
+    The client must be authenticated, and not by a token; otherwise a token could create further
+    tokens.
     """
     return not client.by_token and client.principal != ANONYMOUS
 
@@ -53,7 +54,7 @@ def require_identity(request: RequestContext) -> None:
 
 
 def token_change(secret: bytes, detail: Mapping[str, object], code: int) -> AdminChange:
-    """Return the audit line for renewing or expiring a token, successful or not."""
+    """Return the audit event for renewing or expiring a token, whether it succeeded or not."""
     need = Need(AclOperation.ALTER, AclResource.DELEGATION_TOKEN, fingerprint(secret))
     return AdminChange(
         (need,), {} if code else detail, code, rule="owner and renewers of the token may"
@@ -69,11 +70,11 @@ _NO_TIME = -1
 
 
 def _create_needs(check: RequestCheck[CreateDelegationTokenRequest]) -> DeniedAnswer | None:
-    """Require CREATE_TOKENS on the owner, if the token is for another user."""
+    """Require CREATE_TOKENS on the owner if the token is for a user other than the requester."""
     requester = check.access.principal
     owner = _owner(check.body, requester)
     if owner == requester or not may_ask(check.request.connection):
-        # The handler refuses clients that must not request tokens.
+        # The handler refuses a client that may not request tokens.
         return None
     code = check.code(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner))
     return None if code is None else DeniedAnswer(_not_made(code, owner, requester))
@@ -82,7 +83,7 @@ def _create_needs(check: RequestCheck[CreateDelegationTokenRequest]) -> DeniedAn
 def _create_changes(
     body: CreateDelegationTokenRequest, response: CreateDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """Return the audit line: the token's id, its fingerprint for later lines, its renewers."""
+    """Return the audit event: the token's id, its fingerprint for later events, its renewers."""
     owner = f"{response.principal_type}:{response.principal_name}"
     requester = (
         f"{response.token_requester_principal_type}:{response.token_requester_principal_name}"
@@ -99,7 +100,7 @@ def _create_changes(
 
 
 def _owner(body: CreateDelegationTokenRequest, requester: Principal) -> Principal:
-    """Return the requested owner of the token; by default, the requester."""
+    """Return the requested owner of the token, or by default the requester."""
     if not body.owner_principal_name:
         return requester
     return Principal(body.owner_principal_type or "", body.owner_principal_name)
@@ -125,8 +126,8 @@ def _not_made(
 class CreateDelegationToken(Handler):
     """CreateDelegationToken (38): creates a token with which clients log in as its owner.
 
-    The requesting client must be authenticated, and not by a token (KIP-48); the owner may be
-    another user (KIP-373).
+    The requester must be authenticated, and not by a token (KIP-48). The owner may be another user
+    (KIP-373).
     """
 
     api = Api(
@@ -143,7 +144,7 @@ class CreateDelegationToken(Handler):
     async def handle(
         self, request: RequestContext, body: CreateDelegationTokenRequest
     ) -> CreateDelegationTokenResponse:
-        """Create the token. Error responses contain owner and requester, too."""
+        """Create the token. An error response also contains owner and requester."""
         requester = request.connection.principal
         owner = _owner(body, requester)
         renewers = [Principal(one.principal_type, one.principal_name) for one in body.renewers]
@@ -172,7 +173,7 @@ class CreateDelegationToken(Handler):
     def on_error(
         body: CreateDelegationTokenRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> CreateDelegationTokenResponse:
-        """Return the error, without a token."""
+        """Return the response for an error; it has no token."""
         unnamed = Principal("", "")
         return _not_made(code, _owner(body, unnamed), unnamed)
 
@@ -180,7 +181,7 @@ class CreateDelegationToken(Handler):
 def _renew_changes(
     body: RenewDelegationTokenRequest, response: RenewDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """Return the audit line."""
+    """Return the audit event."""
     detail = {"renewed_until": response.expiry_timestamp_ms}
     yield token_change(body.hmac, detail, response.error_code)
 
@@ -189,7 +190,7 @@ def _renew_changes(
 class RenewDelegationToken(Handler):
     """RenewDelegationToken (39), versions 1-2: extends a token's validity, within its lifetime.
 
-    Allowed for its owner and its renewers (KIP-48).
+    The token's owner and its renewers may do this (KIP-48).
     """
 
     api = Api(
@@ -219,7 +220,7 @@ class RenewDelegationToken(Handler):
 def _expire_changes(
     body: ExpireDelegationTokenRequest, response: ExpireDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """Return the audit line."""
+    """Return the audit event."""
     detail = {"ends": response.expiry_timestamp_ms, "removed": body.expiry_time_period_ms < 0}
     yield token_change(body.hmac, detail, response.error_code)
 
@@ -228,7 +229,7 @@ def _expire_changes(
 class ExpireDelegationToken(Handler):
     """ExpireDelegationToken (40), versions 1-2: sets when a token expires, or removes it.
 
-    Allowed for its owner and its renewers (KIP-48).
+    The token's owner and its renewers may do this (KIP-48).
     """
 
     api = Api(
@@ -258,7 +259,7 @@ class ExpireDelegationToken(Handler):
 def _describe_needs(
     check: RequestCheck[DescribeDelegationTokenRequest],
 ) -> Amend[DescribeDelegationTokenResponse]:
-    """Show tokens of others only with DESCRIBE on the token, or DESCRIBE_TOKENS on its owner."""
+    """Show a token of another user only with DESCRIBE on it or DESCRIBE_TOKENS on its owner."""
     principal = check.access.principal
 
     def is_shown(token: DescribedDelegationToken) -> bool:
@@ -283,7 +284,7 @@ def _describe_needs(
 class DescribeDelegationToken(Handler):
     """DescribeDelegationToken (41), versions 1-3: lists tokens with their HMACs.
 
-    `broker.access` leaves out the tokens that the client must not see.
+    `_describe_needs` removes the tokens that the client may not see.
     """
 
     api = Api(
@@ -298,10 +299,7 @@ class DescribeDelegationToken(Handler):
     def handle(
         self, request: RequestContext, body: DescribeDelegationTokenRequest
     ) -> DescribeDelegationTokenResponse:
-        """Return the tokens that concern the requested owners.
-
-        All tokens if the request names none.
-        """
+        """Return the tokens of the requested owners, or all tokens if the request names none."""
         require_identity(request)
         tokens = require_tokens(self.tokens)
         owners = (

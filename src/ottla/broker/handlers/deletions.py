@@ -1,4 +1,4 @@
-"""Delete topics, and records of topics."""
+"""The handlers that delete topics, and records of topics."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -50,9 +50,9 @@ _QUOTA_ERROR_SINCE = 5
 def _needs(
     check: RequestCheck[DeleteTopicsRequest],
 ) -> Amend[DeleteTopicsResponse] | DeniedAnswer | None:
-    """Require DELETE on the cluster, or on each topic.
+    """Require DELETE on the cluster or on each topic.
 
-    The name of a topic requested by id stays hidden from clients without DESCRIBE.
+    If a request names a topic by id, its name is not shown to a client without DESCRIBE.
     """
     if check.sees_cluster(AclOperation.DELETE):
         return None
@@ -67,7 +67,7 @@ def _needs(
             continue
         seen = check.sees(AclOperation.DESCRIBE, AclResource.TOPIC, name)
         if seen and check.image.topic(name) is None:
-            # The handler answers that the topic does not exist, which the client may know.
+            # The handler answers that the topic does not exist, which is no secret.
             allowed.append(asked)
             continue
         refused.append(
@@ -92,14 +92,14 @@ def _needs(
 def _topics_changes(
     _body: DeleteTopicsRequest, response: DeleteTopicsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic; a missing topic may have only an id."""
+    """Return an audit event for each topic; for a missing topic there may be only an id."""
     for one in response.responses:
         need = topic_need(AclOperation.DELETE, one.name or str(one.topic_id))
         yield AdminChange((need,), {"topic_id": str(one.topic_id)}, one.error_code)
 
 
 def _is_by_id(topic: DeleteTopicState) -> bool:
-    """Whether the request names the topic by id; a topic named both ways is refused."""
+    """Return whether the request names the topic by id. To name it both ways is refused."""
     return topic.name is None
 
 
@@ -134,10 +134,10 @@ class DeleteTopics(Handler):
     async def handle(
         self, request: RequestContext, body: DeleteTopicsRequest
     ) -> DeleteTopicsResponse:
-        """Delete the topics that exist, each independently."""
+        """Delete each topic that exists; an error of one does not affect the others."""
         wanted = _wanted(body)
         if not self.settings.flag("delete.topic.enable"):
-            # This code was added with version 3 (KIP-322).
+            # This error code was added with version 3 (KIP-322).
             code = (
                 ErrorCode.TOPIC_DELETION_DISABLED
                 if request.version >= 3
@@ -228,13 +228,13 @@ def _topics_failed(
     )
 
 
-# Requests deletion of everything below the high watermark.
+# A requested offset of -1 means the high watermark.
 _HIGH_WATERMARK = -1
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Outcome:
-    """The outcome for one partition of a request."""
+    """The outcome for one partition of a DeleteRecords request."""
 
     index: int
     partition: Partition | None = None
@@ -245,7 +245,7 @@ class _Outcome:
 def _records_changes(
     body: DeleteRecordsRequest, response: DeleteRecordsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic; -1 stands for the high watermark."""
+    """Return an audit event for each topic; offset -1 means the high watermark."""
     return partition_changes(
         lambda name: topic_need(AclOperation.DELETE, name),
         (
@@ -266,9 +266,10 @@ def _records_changes(
 class DeleteRecords(Handler):
     """DeleteRecords (21), versions 0-2: raises the log start offset.
 
-    Older segments are deleted (KIP-107). The answer is sent when the new start is on the leader's
-    disk (otherwise a killed broker would serve the records again), and the live replicas have
-    raised theirs, or at the timeout. It contains the lowest start of the replicas.
+    Segments below it are deleted (KIP-107). The answer is sent when the new log start offset is on
+    the leader's disk and the live replicas have raised theirs, or at the timeout. Without the wait
+    for the disk, a killed broker would serve the records again. The answer has the lowest log start
+    offset of the replicas.
     """
 
     api = Api(
@@ -300,7 +301,7 @@ class DeleteRecords(Handler):
         self.runtime.spawn(self._serve(request, body))
 
     async def _serve(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
-        # A client may delete records that were acknowledged with acks=1 before the flush.
+        # A client may delete records that were acknowledged with acks=1 but are not flushed yet.
         await until_flushed(self._wanted(body), self.runtime.purgatory)
         outcomes = [
             [self._move(topic.name, one.partition_index, one.offset) for one in topic.partitions]
@@ -331,7 +332,7 @@ class DeleteRecords(Handler):
                     yield partition
 
     def _move(self, topic: str, index: int, offset: int) -> _Outcome:
-        """Raise the start of one log in memory."""
+        """Raise the log start offset of one log, in memory only."""
         try:
             if topic in INTERNAL_TOPICS and self.view.image.partition(topic, index) is not None:
                 raise OttlaError(
@@ -343,7 +344,7 @@ class DeleteRecords(Handler):
             return _Outcome(index, code=error.code)
 
     async def _write_starts(self, outcomes: list[_Outcome]) -> None:
-        """Write the checkpoints of the directories whose logs have new start offsets."""
+        """Write the log start offset checkpoints of the directories whose logs have new ones."""
         homes: dict[LogDirectory, list[_Outcome]] = {}
         for one in outcomes:
             if one.partition is not None:
@@ -364,9 +365,9 @@ class DeleteRecords(Handler):
                     one.code = ErrorCode.KAFKA_STORAGE_ERROR
 
     def _answer(self, outcome: _Outcome, waiting: Waiting) -> DeleteRecordsPartitionResult:
-        """Return the partition's answer.
+        """Return the answer for a partition.
 
-        It is also added to `waiting` if it waits for followers.
+        If it must wait for followers, it is also added to `waiting`.
         """
         partition = outcome.partition
         if partition is None or outcome.code != ErrorCode.NONE:
@@ -398,7 +399,7 @@ class DeleteRecords(Handler):
 
 
 def _move_start(partition: Partition, offset: int) -> int:
-    """Raise the start to `offset`, unless it is higher already; return the requested start."""
+    """Raise the log start offset to `offset` if it is lower; return the requested offset."""
     if "delete" not in partition.config.cleanup_policy:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,

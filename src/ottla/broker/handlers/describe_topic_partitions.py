@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (75), version 0: lists partitions page by page (KIP-966).
 
-Topics are in the order of their names. A page holds at most as many partitions as the request and
+Topics are in the order of their names. A page has at most as many partitions as the request and
 `max.request.partition.size.limit` allow; the cursor marks the start of the next page.
 """
 
@@ -34,7 +34,7 @@ def _needs(
 ) -> Amend[DescribeTopicPartitionsResponse] | DeniedAnswer:
     """Require DESCRIBE on each topic, as for Metadata.
 
-    A request for all leaves hidden topics out.
+    The answer to a request for all topics leaves out the topics that the client may not DESCRIBE.
     """
     body = check.body
     refused: list[DescribeTopicPartitionsResponseTopic] = []
@@ -76,7 +76,7 @@ class DescribeTopicPartitions(Handler):
         DescribeTopicPartitionsResponse,
         Versions(0, 0),
         needs=_needs,
-        # Denied names are the most expensive ones.
+        # Names of topics that the client may not DESCRIBE take the most time.
         fewer_elements_max=20_000,
         on_error=lambda body, code, _message: DescribeTopicPartitionsResponse(
             topics=[_failed(topic.name, code) for topic in body.topics]
@@ -89,7 +89,7 @@ class DescribeTopicPartitions(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeTopicPartitionsRequest
     ) -> DescribeTopicPartitionsResponse:
-        """Return one page, from the cursor on."""
+        """Return one page, beginning at the cursor."""
         _check(body)
         image = self.view.image
         limit = min(
@@ -132,7 +132,7 @@ def _check(body: DescribeTopicPartitionsRequest) -> None:
 def _from_cursor(
     body: DescribeTopicPartitionsRequest, image: ClusterImage
 ) -> Iterator[tuple[str, int]]:
-    """Return (topic, first partition) for each topic still to be answered."""
+    """Return (topic, first partition) for each topic that follows the cursor."""
     asked = {topic.name for topic in body.topics}
     names = sorted(asked or image.topics)
     cursor: Cursor | None = body.cursor

@@ -1,9 +1,10 @@
 """Fetch (1), versions 4-18: returns records, with long polling and fetch sessions.
 
-Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent whole,
-even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs KIP-320,
-KIP-595; consumers read from nearby followers: KIP-392; new leaders in the answer: KIP-951. Only a
-broker that has proven its id may fetch as a replica; see `replication.replica_sessions`.
+It waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent in
+full even if it exceeds the maximum size (KIP-74). Related KIPs are: sessions KIP-227, topic ids
+from version 13 on KIP-516, epochs KIP-320 and KIP-595, fetches from nearby followers KIP-392, new
+leaders in the answer KIP-951. Only a broker that has proven its id may fetch as a replica; see
+`replication.replica_sessions`.
 """
 
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ class Fetch(Handler):
         return None
 
     def _serve_follower(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
-        """Answer a follower with new records, or wait; its earlier waiting fetch ends."""
+        """Answer a follower with new records, or wait; its earlier waiting fetch is ended."""
         if request.version < _REPLICA_STATE_SINCE:
             raise OttlaError(
                 ErrorCode.UNSUPPORTED_VERSION,
@@ -111,7 +112,7 @@ class Fetch(Handler):
     def _open(
         self, request: RequestContext, body: FetchRequest
     ) -> tuple[list[tuple[PartitionKey, WantedPartition]], FetchReply]:
-        """Return the partitions to read, and whether the answer has all of them or only changes.
+        """Return the partitions to read, and the builder of a full or an incremental answer.
 
         Raises OttlaError if the session is unknown, or cannot remember the requested partitions.
         """
@@ -155,7 +156,7 @@ class Fetch(Handler):
     def on_error(
         body: FetchRequest, code: ErrorCode, _message: str | None, version: int
     ) -> FetchResponse:
-        """Return the error at the top level; before v7 in each partition."""
+        """Return a response with the error at the top level, before version 7 in each partition."""
         if version >= 7:
             return FetchResponse(error_code=code)
         keys = _asked(body, uses_topic_ids=False)

@@ -1,8 +1,8 @@
 """FindCoordinator (10), versions 0-6: names the coordinator of a group or transactional id.
 
 From version 4 on a request may have many keys. Looking up a coordinator creates
-`__consumer_offsets`, `__transaction_state` or `__share_group_state`, if missing. Groups of all
-kinds have key type 0; key type 2 is for the state of a partition of a share group (KIP-932).
+`__consumer_offsets`, `__transaction_state` or `__share_group_state` if it is missing. Groups of all
+kinds have key type 0. Key type 2 is for the state of a share partition (KIP-932).
 """
 
 from collections.abc import Callable
@@ -47,10 +47,7 @@ _SHARE_FROM = 6
 def _needs(
     check: RequestCheck[FindCoordinatorRequest],
 ) -> Amend[FindCoordinatorResponse] | DeniedAnswer | None:
-    """Require DESCRIBE on the group or transactional id.
-
-    CLUSTER_ACTION for the state of share groups.
-    """
+    """Require DESCRIBE on a group or transactional id, CLUSTER_ACTION for a share partition."""
     if check.body.key_type == _SHARE:
         check.require_cluster(AclOperation.CLUSTER_ACTION)
         return None
@@ -121,7 +118,8 @@ class FindCoordinator(Handler):
         assert index is not None, "the topic was made above"
         partition = self.view.image.partition(topic, index)
         address: BrokerAddress | None = None
-        # A leader whose connection has just broken is most likely dead, and will soon be replaced.
+        # If the connection to the leader has just broken, the leader is probably dead, and will be
+        # replaced soon.
         if partition is not None and partition.leader in self.peers.answering():
             address = broker_address(self.view.image, partition.leader, request)
         if address is None:
@@ -142,7 +140,7 @@ class FindCoordinator(Handler):
 
 
 def _topic(key_type: int, version: int) -> str:
-    """Return the internal topic for a type of key."""
+    """Return the internal topic for a key type."""
     topic = _TOPICS.get(key_type)
     if topic is None or (key_type == _SHARE and version < _SHARE_FROM):
         raise OttlaError(

@@ -1,4 +1,4 @@
-"""Commit and delete the offsets of groups."""
+"""The handlers that commit and delete the offsets of groups."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ _TOPIC_IDS_FROM = 10
 def _commit_changes(
     body: OffsetCommitRequest, response: OffsetCommitResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic, if the client is not a member of the group.
+    """Return an audit event for each topic, if the client is not a member of the group.
 
-    Tools that reset a group's offsets commit like that, and consumers that assign partitions
+    Such clients are tools that reset a group's offsets, and consumers that assign partitions
     manually.
     """
     if body.member_id or body.generation_id_or_member_epoch >= 0:
@@ -69,8 +69,9 @@ def _commit_changes(
 class OffsetCommit(Handler):
     """OffsetCommit (8), versions 2-10: stores the offsets at which a group resumes.
 
-    Sent by a member or, with generation -1, by a client that only stores offsets. Versions 2-4 set
-    a retention; 6 adds the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).
+    It is sent by a member or, with generation -1, by a client that only stores offsets. Versions
+    2-4 set a retention; 6 adds the leader epoch (KIP-320), 7 static members, 10 topic ids
+    (KIP-848).
     """
 
     api = Api(
@@ -99,7 +100,7 @@ class OffsetCommit(Handler):
     groups: Groups
 
     def handle(self, request: RequestContext, body: OffsetCommitRequest) -> None:
-        """Complete the topics with both name and id, then have the group's coordinator decide."""
+        """Add missing names or ids of topics, then pass the commit to the group's coordinator."""
         image = self.view.image
         by_id = request.version >= _TOPIC_IDS_FROM
         for topic in body.topics:
@@ -136,9 +137,9 @@ def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
 
 
 _ADDS_FROM = 5
-# From this version on a producer understands TRANSACTION_ABORTABLE (KIP-890).
+# From this version on a producer understands the error TRANSACTION_ABORTABLE (KIP-890).
 _ABORTABLE_FROM = 4
-# Transaction coordinator errors, mapped to errors that a group coordinator may answer.
+# Errors of the transaction coordinator, mapped to errors that a group coordinator may return.
 _ANSWERED = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -160,11 +161,10 @@ _ANSWERED_TO_OLD_CLIENTS = {
 class TxnOffsetCommit(Handler):
     """TxnOffsetCommit (28), versions 0-5: commits a group's offsets as part of a transaction.
 
-    Version 2 adds leader epochs; 3 adds members and generations, so that zombies are refused
-    (KIP-447). From 5 on this request adds the group's partition to the transaction; earlier
-    versions verify that AddOffsetsToTxn has done so (KIP-890).
-
-    One coordinator verifies the transaction, the other commits.
+    Version 2 adds leader epochs; 3 adds members and generations, so that zombies are fenced
+    (KIP-447). From 5 on this request adds the group's partition to the transaction. In earlier
+    versions the broker verifies that AddOffsetsToTxn has added it (KIP-890). The transaction
+    coordinator verifies the transaction, and the group coordinator commits.
     """
 
     api = Api(
@@ -195,7 +195,7 @@ class TxnOffsetCommit(Handler):
     verifications: Verifications
 
     def handle(self, request: RequestContext, body: TxnOffsetCommitRequest) -> None:
-        """Verify that the transaction is open, then have the group's coordinator decide."""
+        """Verify that the transaction is open, then pass the commit to the group's coordinator."""
         if not body.transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         adds = request.version >= _ADDS_FROM
@@ -237,7 +237,7 @@ class TxnOffsetCommit(Handler):
 
 
 def _known_code(code: ErrorCode, version: int) -> ErrorCode:
-    """Return the transaction coordinator's error as a client of this version knows it."""
+    """Convert an error of the transaction coordinator to one that a client of `version` knows."""
     if version >= _ADDS_FROM:
         return _ANSWERED.get(code, code)
     return (
@@ -264,7 +264,7 @@ def _denied(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteRes
 def _delete_changes(
     body: OffsetDeleteRequest, response: OffsetDeleteResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic."""
+    """Return an audit event for each topic."""
     return partition_changes(
         group_need(AclOperation.DELETE, body.group_id),
         ((one.name, part.partition_index, None) for one in body.topics for part in one.partitions),
@@ -307,7 +307,7 @@ class OffsetDelete(Handler):
     groups: Groups
 
     def handle(self, request: RequestContext, body: OffsetDeleteRequest) -> None:
-        """Have the group's coordinator decide."""
+        """Pass the request to the group's coordinator, which answers."""
         if not body.group_id:
             raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
         image = self.view.image

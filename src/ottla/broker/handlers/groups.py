@@ -1,4 +1,4 @@
-"""List, describe and delete groups."""
+"""The handlers that list, describe and delete groups."""
 
 import asyncio
 from collections.abc import Iterator
@@ -33,10 +33,7 @@ from ottla.wire.messages.groups import (
 
 
 def _needs(check: RequestCheck[ListGroupsRequest]) -> Amend[ListGroupsResponse] | None:
-    """Require DESCRIBE on the cluster.
-
-    Otherwise list only the groups that the client may DESCRIBE.
-    """
+    """List all groups with DESCRIBE on the cluster; otherwise only groups with DESCRIBE on them."""
     if check.sees_cluster(AclOperation.DESCRIBE):
         return None
 
@@ -62,9 +59,9 @@ class ListGroups(Handler):
     groups: Groups
 
     def handle(self, _request: RequestContext, body: ListGroupsRequest) -> ListGroupsResponse:
-        """Collect the groups of all shards.
+        """Return the groups of all shards.
 
-        Answer with an error while one loads, since it would be missing.
+        If a shard is still loading, return an error, since its groups would be missing.
         """
         groups: list[ListedGroup] = []
         for shard in self.groups.shards():
@@ -80,7 +77,7 @@ class ListGroups(Handler):
 class DescribeGroups(Handler):
     """DescribeGroups (15), versions 0-6: lists members and their assignments.
 
-    Before version 6 an unknown group is shown as dead; from 6 on it is an error (KIP-1043).
+    Before version 6 an unknown group has the state Dead; from 6 on it is an error (KIP-1043).
     """
 
     api = Api(
@@ -121,7 +118,7 @@ def _failed(group_id: str, code: ErrorCode) -> DescribedGroup:
 
 
 def _changes(_body: DeleteGroupsRequest, response: DeleteGroupsResponse) -> Iterator[AdminChange]:
-    """Return an audit line for each group."""
+    """Return an audit event for each group."""
     for one in response.results:
         yield AdminChange((group_need(AclOperation.DELETE, one.group_id),), {}, one.error_code)
 
@@ -130,9 +127,7 @@ def _changes(_body: DeleteGroupsRequest, response: DeleteGroupsResponse) -> Iter
 class DeleteGroups(Handler):
     """DeleteGroups (42), versions 0-2: deletes groups without members, and their offsets.
 
-    The state of a share group's partitions is deleted first (KIP-932).
-
-    For share groups it also deletes the state of their partitions.
+    For a share group, the state of its partitions is deleted first (KIP-932).
     """
 
     api = Api(

@@ -1,4 +1,4 @@
-"""Look up offsets by timestamp or by leader epoch."""
+"""The handlers that look up offsets by timestamp or by leader epoch."""
 
 import asyncio
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
-# The first version in which each special timestamp has its meaning.
+# The first version that supports each special timestamp.
 _SINCE = {
     LATEST: 1,
     EARLIEST: 1,
@@ -58,12 +58,13 @@ _NO_TIMESTAMP = -1
 class ListOffsets(Handler):
     """ListOffsets (2), versions 1-11: finds offsets by time, and the ends of the log.
 
-    -1 means latest (the last stable offset for read_committed), -2 earliest, -3 the record with the
-    highest timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405). -5 and -6 ask for
-    tiered storage, which Ottla lacks: the answer is -1 without an error. After an election "latest"
-    fails until the new leader has committed everything that the former one may have shown
-    (OFFSET_NOT_AVAILABLE, KIP-207). If no follower is in sync, the end is that of the flush in
-    progress, so that records acknowledged with acks=1 are below it.
+    Timestamp -1 means latest (the last stable offset for read_committed), -2 earliest, -3 the
+    record with the highest timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405). -5 and
+    -6 are about tiered storage, which Ottla lacks: the answer is offset -1 without an error. After
+    an election "latest" fails with OFFSET_NOT_AVAILABLE (KIP-207) until the new leader has
+    committed all records that the previous leader may have shown. If no follower is in sync, the
+    answer waits for the flush in progress, so that "latest" includes records acknowledged with
+    acks=1.
     """
 
     api = Api(
@@ -128,7 +129,7 @@ class ListOffsets(Handler):
         return ListOffsetsResponse(topics=answers)
 
     def _sought(self, body: ListOffsetsRequest) -> Iterator[Partition]:
-        """Return the partitions whose log end the answer needs."""
+        """Return the partitions whose log end offset the answer needs."""
         for topic in body.topics:
             for wanted in topic.partitions:
                 if wanted.timestamp >= 0 or wanted.timestamp in (LATEST, MAX_TIMESTAMP):
@@ -160,7 +161,7 @@ class ListOffsets(Handler):
 def _find(
     partition: Partition, timestamp: int, version: int, committed: bool
 ) -> tuple[int, int, int]:
-    """Return (timestamp, offset, leader epoch), each -1 if there is no such record."""
+    """Return (timestamp, offset, leader epoch), each -1 if no record matches."""
     if timestamp < 0 and version < _SINCE.get(timestamp, 1 << 15):
         raise OttlaError(
             ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in this version"
@@ -190,7 +191,7 @@ def _offset_failed(wanted: ListOffsetsPartition, code: ErrorCode) -> ListOffsets
 
 
 def _topic_needs(check: RequestCheck[Any], topic: OffsetForLeaderTopic) -> ErrorCode | None:
-    """Require CLUSTER_ACTION on the cluster, or DESCRIBE on the topic."""
+    """Require CLUSTER_ACTION on the cluster or DESCRIBE on the topic."""
     if check.sees_cluster(AclOperation.CLUSTER_ACTION):
         return None
     return check.code(AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic)
@@ -200,7 +201,7 @@ def _topic_needs(check: RequestCheck[Any], topic: OffsetForLeaderTopic) -> Error
 class OffsetForLeaderEpoch(Handler):
     """OffsetForLeaderEpoch (23): returns where a leader epoch ended (KIP-101, KIP-320).
 
-    Followers get the log's end offset, consumers the high watermark.
+    For the current epoch, followers get the log end offset and consumers the high watermark.
     """
 
     api = Api(
@@ -214,7 +215,7 @@ class OffsetForLeaderEpoch(Handler):
             lambda topic: topic.topic,
             inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
-        # A client asks for the partitions that it reads from one leader.
+        # A client asks only for partitions that it reads from the same leader.
         fewer_elements_max=100_000,
     )
 
@@ -223,7 +224,7 @@ class OffsetForLeaderEpoch(Handler):
     def handle(
         self, request: RequestContext, body: OffsetForLeaderEpochRequest
     ) -> OffsetForLeaderEpochResponse:
-        """Look up the end of each epoch."""
+        """Look up the end offset of each epoch."""
         is_follower = body.replica_id >= 0
         if is_follower:
             require_broker(request, "OffsetForLeaderEpoch", body.replica_id)

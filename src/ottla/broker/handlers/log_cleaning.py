@@ -1,4 +1,4 @@
-"""Compaction and retention, as Ottla reports them."""
+"""The handlers of Ottla's own APIs about compaction and retention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ DESCRIBE, ESTIMATE, CLEAN = 0, 1, 2
 
 
 def _changes(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[AdminChange]:
-    """Return an audit line for a requested compaction; other actions only describe."""
+    """Return an audit event for a requested compaction; other actions only describe the log."""
     if body.action == CLEAN:
         detail = {"partition": body.partition, "action": "compact"}
         need = topic_need(AclOperation.ALTER, body.topic)
@@ -63,7 +63,7 @@ class CompactLog(Handler):
     cleaner: Cleaner
 
     async def handle(self, _request: RequestContext, body: CompactLogRequest) -> CompactLogResponse:
-        """Compact the log if requested, and describe it."""
+        """Compact the log if requested, and return its description."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_readable()
         cleaner, config = self.cleaner, partition.config
@@ -138,7 +138,7 @@ class DescribeCleaner(Handler):
     def handle(
         self, _request: RequestContext, _body: DescribeCleanerRequest
     ) -> DescribeCleanerResponse:
-        """Describe all compacted logs."""
+        """Return a description of all compacted logs."""
         status = self.cleaner.status()
         last = []
         if status.last is not None:
@@ -211,7 +211,7 @@ class RetentionStanding(Handler):
     async def handle(
         self, _request: RequestContext, body: RetentionStandingRequest
     ) -> RetentionStandingResponse:
-        """Describe one partition. Raises OttlaError."""
+        """Return the description of one partition. Raises OttlaError."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_led()
         retention, config = self.retention, partition.config

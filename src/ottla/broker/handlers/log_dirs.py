@@ -1,4 +1,4 @@
-"""Describe log directories, and move replicas between them."""
+"""The handlers that describe log directories, and move replicas between them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ from ottla.wire.messages.log_dirs import (
 class DescribeLogDirs(Handler):
     """DescribeLogDirs (35): lists log directories, their volumes and their partitions.
 
-    Sizes are of segments, without indexes. Version 4 adds the volume's bytes (KIP-827), version 5
-    whether a directory takes no new partitions (KIP-1066). Replicas being moved here are listed as
-    future ones, with the number of offsets that they lack (KIP-113). A failed directory is listed
-    with KAFKA_STORAGE_ERROR.
+    Sizes are those of segments, without indexes. Version 4 adds the volume's size (KIP-827),
+    version 5 whether a directory takes no new partitions (KIP-1066). A replica that is being moved
+    to a directory is listed there as a future replica, with its offset lag (KIP-113). A failed
+    directory is listed with KAFKA_STORAGE_ERROR.
     """
 
     api = Api(
@@ -55,7 +55,7 @@ class DescribeLogDirs(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeLogDirsRequest
     ) -> DescribeLogDirsResponse:
-        """Describe every directory, with the requested partitions or all."""
+        """Describe every directory, with all partitions or the requested ones."""
         wanted: set[tuple[str, int]] | None = None
         if body.topics is not None:
             wanted = {(t.topic, index) for t in body.topics for index in t.partitions}
@@ -120,7 +120,7 @@ def _failed(path: str) -> DescribeLogDirsResult:
 def _changes(
     body: AlterReplicaLogDirsRequest, response: AlterReplicaLogDirsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic in each folder."""
+    """Return an audit event for each topic in each directory."""
     codes = {
         (one.topic_name, part.partition_index): part.error_code
         for one in response.results
@@ -138,9 +138,9 @@ def _changes(
 class AlterReplicaLogDirs(Handler):
     """AlterReplicaLogDirs (34), versions 1-2: moves replicas between log directories (KIP-113).
 
-    The answer is sent at once; copying continues in the background, and DescribeLogDirs shows its
-    progress. For a replica that this broker does not have yet, the answer is REPLICA_NOT_AVAILABLE,
-    and the directory is remembered.
+    The answer is sent at once; the replicas are copied in the background, and DescribeLogDirs shows
+    the progress. If this broker does not have the replica yet, it remembers the directory, and
+    answers REPLICA_NOT_AVAILABLE.
     """
 
     api = Api(
@@ -157,7 +157,7 @@ class AlterReplicaLogDirs(Handler):
     def handle(
         self, _request: RequestContext, body: AlterReplicaLogDirsRequest
     ) -> AlterReplicaLogDirsResponse:
-        """Begin the moves, each independently."""
+        """Start each move; an error of one does not affect the others."""
         codes: dict[str, dict[int, ErrorCode]] = {}
         for directory in body.dirs:
             for topic in directory.topics:

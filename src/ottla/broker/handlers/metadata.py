@@ -1,9 +1,9 @@
 """Metadata (3), versions 0-13: lists brokers, topics, partitions and their leaders.
 
-Brokers that left a moment ago are still listed for clients that would fail without (`departed`). An
-unknown topic is created if the request and `auto.create.topics.enable` allow it. Kafka then answers
-UNKNOWN_TOPIC_OR_PARTITION and lets the client ask again; here creation takes a few milliseconds, so
-the answer waits for it and is complete.
+Brokers that left a moment ago are still listed for clients that would otherwise fail (see
+`departed`). An unknown topic is created if the request and `auto.create.topics.enable` allow it.
+Kafka then answers UNKNOWN_TOPIC_OR_PARTITION, and the client must ask again. Here creation takes
+only a few milliseconds, so the answer waits for it and is complete.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,19 +47,19 @@ from ottla.wire.messages.metadata import (
 )
 
 # A client whose leader has died asks within the same millisecond, perhaps before this broker's own
-# connection to that leader has ended. If the answer names the dead broker, the client may wait more
-# than a second before it asks again; therefore the answer is delayed by this time.
+# connection to that leader has ended. If the answer named the dead broker, the client might wait
+# more than a second before it asks again. Therefore the answer is delayed by this time.
 _LOOK_S = 0.005
-# Fields for ids were added in version 10, but topics may be requested by id only from 12 on.
+# Version 10 added the id fields, but topics may be requested by id only from version 12 on.
 _IDS_FROM = 12
 _NONE, _LEADER_NOT_AVAILABLE = int(ErrorCode.NONE), int(ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def _needs(check: RequestCheck[MetadataRequest]) -> Amend[MetadataResponse]:
-    """Require DESCRIBE on each topic; creating a missing one needs CREATE on it or on the cluster.
+    """Require DESCRIBE on each topic; to create a missing one, CREATE on it or on the cluster.
 
-    A request for all topics leaves hidden ones out. A hidden topic requested by name gets the same
-    answer whether it exists or not.
+    The answer to a request for all topics leaves out the topics that the client may not DESCRIBE.
+    If the client names such a topic, the answer does not show whether the topic exists.
     """
     body = check.body
     is_all = body.topics is None or (check.version == 0 and not body.topics)
@@ -100,7 +100,7 @@ def _denied(
 ) -> MetadataResponseTopic | None:
     by_id = asked.name is None or asked.topic_id != NO_TOPIC_ID
     if by_id and check.version < _IDS_FROM:
-        # The handler refuses the request.
+        # The handler refuses this request.
         return None
     name = check.topic_name(asked.topic_id) if by_id else asked.name
     if name is None:
@@ -150,7 +150,7 @@ class Metadata(Handler):
     departed: Departed
 
     def handle(self, request: RequestContext, body: MetadataRequest) -> MetadataResponse | None:
-        """Answer from the image at once, or after creating missing topics."""
+        """Answer from the cluster image, at once or after creating missing topics."""
         _check_null_names(body, request.version)
         if body.allow_auto_topic_creation and self.settings.flag("auto.create.topics.enable"):
             missing = _missing(self.view.image, body)
@@ -172,7 +172,7 @@ class Metadata(Handler):
         return self._answer(request, body, {})
 
     def _names_others(self, body: MetadataRequest) -> bool:
-        """Whether the answer will send the client to leaders on other brokers."""
+        """Return whether the answer will name leaders on other brokers."""
         image = self.view.image
         if len(image.brokers) < 2 or body.topics is None:
             return False
@@ -256,7 +256,7 @@ class Metadata(Handler):
     ) -> list[MetadataResponsePartition]:
         brokers, name, found = self.view.image.brokers, topic.name, self.partitions.find
         own_id = self.view.broker_id
-        # Many partitions have the same replicas.
+        # Cached by replica list, because many partitions have the same replicas.
         offline_of: dict[tuple[BrokerId, ...], list[int]] = {}
         answers = []
         for index, shown in enumerate(topic.partitions):
@@ -285,7 +285,7 @@ class Metadata(Handler):
     def on_error(
         body: MetadataRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> MetadataResponse:
-        """Return the error for every requested topic, from version 13 on for the whole answer."""
+        """Return the error for every requested topic; from version 13 on for the whole answer."""
         topics = [
             MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in body.topics or ()
@@ -294,14 +294,14 @@ class Metadata(Handler):
 
 
 def _find(image: ClusterImage, asked: MetadataRequestTopic) -> TopicImage | None:
-    """Find a requested topic. The id takes precedence, since Java sends an empty name with it."""
+    """Find a requested topic by id, or else by name; Java sends an empty name with an id."""
     if asked.name is None or asked.topic_id != NO_TOPIC_ID:
         return image.topic_by_id(TopicId(asked.topic_id))
     return image.topic(asked.name)
 
 
 def _check_null_names(body: MetadataRequest, version: int) -> None:
-    """Raise OttlaError if topics must not be requested by id in this version, as in Kafka."""
+    """Raise OttlaError if this version must not request topics by id, as in Kafka."""
     if version < _IDS_FROM and body.topics is not None:
         for topic in body.topics:
             if topic.name is None or topic.topic_id != NO_TOPIC_ID:
@@ -322,7 +322,7 @@ def _report_created(
 
 
 def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
-    """Return the missing topics that could be created. A topic requested by id is never created."""
+    """Return the missing topics that may be created; topics requested by id never are."""
     missing: list[str] = []
     for topic in body.topics or ():
         if topic.name is None or topic.topic_id != NO_TOPIC_ID or topic.name in image.topics:
@@ -338,7 +338,7 @@ def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
 def _leave_out_the_dead(
     topics: list[MetadataResponseTopic], alive: Mapping[BrokerId, BrokerImage]
 ) -> None:
-    """As in Kafka, remove dead brokers from the replicas in answers of version 0."""
+    """Remove dead brokers from the replicas in answers of version 0, as Kafka does."""
     for topic in topics:
         for partition in topic.partitions:
             before = len(partition.replica_nodes) + len(partition.isr_nodes)
@@ -350,7 +350,7 @@ def _leave_out_the_dead(
 
 
 def _once(image: ClusterImage, topics: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
-    """Return each topic once, however often it is requested, by name or by id."""
+    """Return each requested topic once, even if it is requested several times, by name or id."""
     if len(topics) < 2:
         return topics
     once: dict[object, MetadataRequestTopic] = {}
@@ -370,11 +370,11 @@ def _why_missing(name: str) -> ErrorCode:
 
 
 def _is_superseded(shown: PartitionImage, replica: Partition, own_id: BrokerId) -> bool:
-    """Whether the local replica knows that the image's leader was superseded.
+    """Return whether the local replica knows that the leader in the image has been replaced.
 
-    LeaderAndIsr comes a moment before UpdateMetadata. The new leader may not know yet that it
-    leads, so no leader is named: a client that is sent back to the broker that refused it waits a
-    second or more before it asks again.
+    LeaderAndIsr arrives shortly before UpdateMetadata. The new leader may not yet know that it
+    leads, so the answer names no leader. If the answer sent the client back to the broker that
+    refused it, the client would wait a second or more before it asks again.
     """
     if replica.failure is not None:
         return False

@@ -1,9 +1,9 @@
 """OffsetFetch (9), versions 1-10: returns the committed offsets of groups.
 
-A request names one group before version 8, and many from 8 on (KIP-709). From version 2 on null
-topics mean all; from 10 on topics have ids (KIP-848). The answer waits until its offsets are below
-the high watermark. A stable answer (from 7 on, KIP-447) has no offset that an open transaction may
-change.
+A request names one group before version 8, and may name many from 8 on (KIP-709). From version 2 on
+null topics mean all topics; from 10 on topics have ids (KIP-848). The answer is sent when the
+commits of its offsets are below the high watermark. If a request requires stable offsets (from 7
+on, KIP-447), the answer has no offset that an open transaction may change.
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ class OffsetFetch(Handler):
     groups: Groups
 
     def handle(self, request: RequestContext, body: OffsetFetchRequest) -> None:
-        """Ask the coordinator of each group."""
+        """Ask the coordinator of each group for its offsets."""
         version = request.version
         if version < _MANY_GROUPS_FROM:
             parted = PartedResponse(request, 1, lambda parts: parts[0])
@@ -145,7 +145,7 @@ class OffsetFetch(Handler):
     def on_error(
         body: OffsetFetchRequest, code: ErrorCode, _message: str | None, version: int
     ) -> OffsetFetchResponse:
-        """Return the error of the group; before version 2 of each of its partitions."""
+        """Return the error for the group; before version 2 for each of its partitions."""
         if version >= _MANY_GROUPS_FROM:
             return OffsetFetchResponse(
                 groups=[_failed_group(group.group_id, code) for group in body.groups]
@@ -202,7 +202,7 @@ def _for_member(
     call: Call,
     at: Moment,
 ) -> GroupDecision:
-    """Check that a request of the consumer protocol names a member with its current epoch."""
+    """Check the member id and member epoch of a request of the consumer protocol."""
     code = coordinator.offsets.check_member(group.group_id, group.member_id, group.member_epoch)
     if code is ErrorCode.NONE:
         return fetch(coordinator, call, at)
@@ -243,7 +243,7 @@ def _fetch_by_id(
     call: Call,
     _at: Moment,
 ) -> GroupDecision:
-    """Answer topics by id; topics without an id are left out of "all"."""
+    """Answer with topic ids; if all topics are requested, topics without an id are left out."""
     wanted = None
     unknown: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:

@@ -1,4 +1,4 @@
-"""Explanations of missing offsets."""
+"""The handlers of Ottla's own APIs that explain missing offsets and compare log ends."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ from ottla.wire.messages.offset_ledger import (
 )
 
 _HIGH_WATERMARK = -1
-# Parallel walks, in total and per user, because they take threads from the whole broker.
+# How many walks over logs run at a time, in total and per user. They use the broker's threads.
 _WALKS = 2
 _WALKS_OF_USER = 1
-# A walk is repeated if the log was cleaned or truncated during it.
+# A walk is repeated up to this often if the log was cleaned or truncated during it.
 _ATTEMPTS = 5
 
 
@@ -41,7 +41,7 @@ class OffsetLedger(Handler):
     """OffsetLedger (1012), version 0: explains each offset of a range, with the leader's evidence.
 
     An API of Ottla, advertised to Ottla's clients only. A thread reads the headers of the log's
-    batches; the ledger already contains removals by compaction, retention and elections.
+    batches; the ledger has recorded what compaction, retention and elections removed.
     """
 
     api = Api(
@@ -59,7 +59,7 @@ class OffsetLedger(Handler):
     async def handle(
         self, request: RequestContext, body: OffsetLedgerRequest
     ) -> OffsetLedgerResponse:
-        """Account for the range once the client has its turn. Raises OttlaError."""
+        """Explain the offsets of the range when it is the client's turn. Raises OttlaError."""
         walk = object()
         place: asyncio.Future[None] = self.runtime.loop.create_future()
         if self.turns.take(request.connection.principal, walk, partial(_give, place)):
@@ -87,7 +87,7 @@ class OffsetLedger(Handler):
         )
 
     async def _account(self, partition: Partition, start: int, end: int) -> Account | None:
-        """Return the account; None if the log was changed meanwhile."""
+        """Return the explanation; None if the log changed during the walk."""
         log = partition.log
         accounting = Accounting(log, start, end)
         try:
@@ -174,5 +174,5 @@ class LogEnds(Handler):
     orders: Orders
 
     def handle(self, _request: RequestContext, body: LogEndsRequest) -> LogEndsResponse:
-        """Read the end of each log."""
+        """Return the log end offset of each replica."""
         return self.orders.log_ends(body)

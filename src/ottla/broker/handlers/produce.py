@@ -1,10 +1,11 @@
 """Produce (0), versions 3-13; 0-2 are advertised, but close the connection, exactly as in Kafka 4.
 
-KAFKA-18659: clients conclude from "produce 0" that compression works. With acks 0 there is no
-answer, and an error closes the connection; acks 1 is answered after the append; acks -1 once the
-high watermark has passed the batch, which under group commit means that it is on the disks of all
-replicas in sync. NOT_LEADER_OR_FOLLOWER names the current leader (KIP-951). A batch for an internal
-topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is `__admin_client`.
+Clients conclude from an advertised version 0 that compression works (KAFKA-18659). With acks=0
+there is no answer, and an error closes the connection. With acks=1 the answer follows the append.
+With acks=-1 it waits until the high watermark has passed the batch; under group commit this means
+that the batch is on the disks of all in-sync replicas. NOT_LEADER_OR_FOLLOWER names the current
+leader (KIP-951). A batch for an internal topic is refused with INVALID_TOPIC_EXCEPTION, unless the
+client id is `__admin_client`.
 """
 
 from dataclasses import dataclass
@@ -61,8 +62,9 @@ def _needs(
 ) -> Amend[ProduceResponse] | DeniedAnswer | None:
     """Require WRITE on each topic, and for transactional batches also on the transactional id.
 
-    The batches decide, not the request's fields (CVE-2018-17196). With acks=0 a denial closes the
-    connection, and nothing of the request is appended.
+    Whether a batch is transactional is read from the batch, not from the request's fields
+    (CVE-2018-17196). With acks=0 a denial closes the connection, and no batch of the request is
+    appended.
     """
     body = check.body
     if any(
@@ -77,7 +79,7 @@ def _needs(
 
 
 def _is_transactional(data: PartitionProduceData) -> bool:
-    """Whether the first batch, which must be the only one, belongs to a transaction."""
+    """Return whether the first batch, which must be the only one, is transactional."""
     records = data.records
     if not isinstance(records, memoryview) or len(records) < HEADER_SIZE:
         return False
@@ -159,7 +161,7 @@ class Produce(Handler):
         return None
 
     def _produce_in_transaction(self, request: RequestContext, body: ProduceRequest) -> None:
-        """Append as `handle`, but let batches wait until their transaction is known to be open."""
+        """Append like `handle`, but each batch waits until its transaction is known to be open."""
         waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
 
         def append(
@@ -272,7 +274,7 @@ class Produce(Handler):
         wanted: PartitionProduceData,
         error: OttlaError,
     ) -> PartitionProduceResponse:
-        """Return the answer for one refused partition, and log it if that helps an operator."""
+        """Return the error answer for one partition; log it if the operator can do something."""
         image = self.view.image
         found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
         partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
@@ -325,7 +327,7 @@ def _failed(
 
 
 def _close_on_error(response: ProduceResponse) -> None:
-    """Close the connection, which alone makes a producer with acks=0 refresh its metadata."""
+    """Close the connection, the only way to make a producer with acks=0 refresh its metadata."""
     for topic in response.responses:
         for answer in topic.partition_responses:
             if answer.error_code != _NONE:
@@ -337,7 +339,7 @@ def _close_on_error(response: ProduceResponse) -> None:
 
 
 class DelayedProduce:
-    """An acks=-1 request between its appends and the high watermark."""
+    """A request with acks=-1 whose batches are appended, and which waits for the high watermark."""
 
     __slots__ = (
         "_count",
@@ -368,7 +370,7 @@ class DelayedProduce:
         self._timeout_ms = timeout_ms
 
     def start(self) -> None:
-        """Wait for every partition; the last one, or the timeout, answers the request."""
+        """Wait for every partition; answer the request after the last one, or at the timeout."""
         self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
         for partition, offset, answer in self._waiting:
             answer.error_code = ErrorCode.REQUEST_TIMED_OUT

@@ -1,4 +1,4 @@
-"""Move partitions to other replicas, and elect their leaders."""
+"""The handlers that move partitions to other replicas, and elect their leaders."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from ottla.wire.messages.reassignments import (
 def _alter_changes(
     body: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic; null cancels a reassignment."""
+    """Return an audit event for each topic; null replicas mean a cancelled reassignment."""
     return partition_changes(
         cluster_need(AclOperation.ALTER),
         (
@@ -56,8 +56,9 @@ def _alter_changes(
 class AlterPartitionReassignments(Handler):
     """AlterPartitionReassignments (45), versions 0-1: moves partitions to other brokers (KIP-455).
 
-    Only the controller serves it: others answer NOT_CONTROLLER. Null replicas cancel a move. The
-    answer says that a move has begun; ListPartitionReassignments shows its progress.
+    Only the controller serves it; other brokers answer NOT_CONTROLLER. Null replicas cancel a
+    reassignment. The answer is sent when the reassignment has begun; ListPartitionReassignments
+    shows its progress.
     """
 
     api = Api(
@@ -79,9 +80,9 @@ class AlterPartitionReassignments(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Begin or cancel moves, each partition independently.
+        """Start or cancel the reassignment of each partition independently.
 
-        Of a repeated partition, the last entry counts.
+        If the request repeats a partition, its last entry applies.
         """
         wanted = {
             TopicPartition(topic.name, partition.partition_index): partition.replicas
@@ -113,7 +114,8 @@ def _response(topic: ReassignableTopic, outcomes: Outcomes) -> ReassignableTopic
 class ListPartitionReassignments(Handler):
     """ListPartitionReassignments (46), version 0: lists the reassignments in progress (KIP-455).
 
-    Only the controller serves it: others answer NOT_CONTROLLER. Other partitions are left out.
+    Only the controller serves it; other brokers answer NOT_CONTROLLER. Partitions that are not
+    being reassigned are left out.
     """
 
     api = Api(
@@ -134,7 +136,7 @@ class ListPartitionReassignments(Handler):
     def handle(
         self, _request: RequestContext, body: ListPartitionReassignmentsRequest
     ) -> ListPartitionReassignmentsResponse:
-        """Answer from the controller's context."""
+        """Answer from the controller's state."""
         moves = self.controller.moves()
         asked = None
         if body.topics is not None:
@@ -164,7 +166,7 @@ _ELECTIONS = {kind.value: kind.name.lower() for kind in ElectionType}
 def _elect_changes(
     body: ElectLeadersRequest, response: ElectLeadersResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic; for a request of all topics, for each answered one."""
+    """Return an audit event for each topic in the request; if it has none, in the answer."""
     need = cluster_need(AclOperation.ALTER)
     detail = {"election": _ELECTIONS.get(body.election_type, str(body.election_type))}
     answered = [
@@ -184,8 +186,8 @@ def _elect_changes(
 class ElectLeaders(Handler):
     """ElectLeaders (43), versions 0-2: elects preferred leaders, or unclean ones.
 
-    Only the controller serves it: others answer NOT_CONTROLLER. For all partitions (null) the
-    answer lists only those that needed an election (KIP-183, KIP-460).
+    Only the controller serves it; other brokers answer NOT_CONTROLLER. If the request means all
+    partitions (null), the answer lists only those that needed an election (KIP-183, KIP-460).
     """
 
     api = Api(
@@ -207,7 +209,7 @@ class ElectLeaders(Handler):
     async def handle(
         self, _request: RequestContext, body: ElectLeadersRequest
     ) -> ElectLeadersResponse:
-        """Hold the elections, each partition independently."""
+        """Elect the leader of each partition independently."""
         names = _names(body)
         outcomes = await self.controller.elect(_kind(body.election_type), names)
         if names is not None:
@@ -219,7 +221,7 @@ class ElectLeaders(Handler):
     def on_error(
         body: ElectLeadersRequest, code: ErrorCode, message: str | None, version: int
     ) -> ElectLeadersResponse:
-        """Return the error for the whole and for every named partition (the only place in v0)."""
+        """Return the error at the top level, and for every named partition (in v0 only there)."""
         error = OttlaError(code, message or "")
         return ElectLeadersResponse(
             error_code=code if version >= _ERROR_OF_ALL_SINCE else ErrorCode.NONE,

@@ -1,4 +1,4 @@
-"""Logins by SASL."""
+"""The handlers of SASL requests that arrive when no login is expected."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from ottla.wire.messages.sasl import (
 
 
 def no_sasl(request: RequestContext) -> OttlaError:
-    """Return the refusal, logged at intervals per address."""
+    """Return the error, and log the refusal at intervals per address."""
     client = request.connection
     if client.principal == ANONYMOUS:
         why = (
@@ -40,9 +40,9 @@ def no_sasl(request: RequestContext) -> OttlaError:
 class SaslHandshake(Handler):
     """SaslHandshake (17), versions 0-1: begins a login on a SASL listener (KIP-43).
 
-    On such a listener `broker.login` serves it. This handler gets it over a listener without SASL,
-    or from a client that has logged in and need not do so again: it is refused with
-    ILLEGAL_SASL_STATE, as by Kafka.
+    During a login `broker.login` serves this request. It reaches this handler on a listener without
+    SASL, or after a login that never expires. As in Kafka it is then refused with
+    ILLEGAL_SASL_STATE.
     """
 
     api = Api(SaslHandshakeRequest, SaslHandshakeResponse, Versions(0, 1), needs=free)
@@ -56,8 +56,8 @@ class SaslHandshake(Handler):
 class SaslAuthenticate(Handler):
     """SaslAuthenticate (36), versions 0-2: one step of a login on a SASL listener (KIP-152).
 
-    On such a listener `broker.login` serves it. Elsewhere it is refused with ILLEGAL_SASL_STATE, as
-    by Kafka.
+    During a login `broker.login` serves this request. Otherwise it is refused with
+    ILLEGAL_SASL_STATE, as in Kafka.
     """
 
     api = Api(SaslAuthenticateRequest, SaslAuthenticateResponse, Versions(0, 2), needs=free)

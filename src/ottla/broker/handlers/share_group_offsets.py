@@ -1,4 +1,4 @@
-"""List, set and delete the start offsets of share groups."""
+"""The handlers that list, set and delete the start offsets of share groups."""
 
 import asyncio
 from collections.abc import Iterator
@@ -70,7 +70,8 @@ def _add_partitions(
 class DescribeShareGroupOffsets(Handler):
     """DescribeShareGroupOffsets (90): lists the start offsets of share groups (KIP-932).
 
-    From version 1 on it includes the lag: the unfinished records after the start offset (KIP-1226).
+    From version 1 on it includes the lag: the number of unfinished records after the start offset
+    (KIP-1226).
     """
 
     api = Api(
@@ -102,7 +103,7 @@ class DescribeShareGroupOffsets(Handler):
                 inner=once(lambda topic: topic.partitions),
             ),
         ),
-        # The answers to all portions are kept until the last, which slows down garbage collection.
+        # The answers to all portions are kept until the end, which slows down garbage collection.
         fewer_elements_max=60_000,
         on_error=lambda body, code, message: DescribeShareGroupOffsetsResponse(
             groups=[_failed(each.group_id, code, message) for each in body.groups]
@@ -117,7 +118,7 @@ class DescribeShareGroupOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: DescribeShareGroupOffsetsRequest
     ) -> DescribeShareGroupOffsetsResponse:
-        """Ask the coordinators of each group's state.
+        """Read the start offsets from the coordinators of each group's share state.
 
         As in Kafka, a group, topic or partition without state is answered without an offset.
         """
@@ -172,7 +173,7 @@ class DescribeShareGroupOffsets(Handler):
 def _partitions(
     wanted: DescribeShareGroupOffsetsRequestGroup, allowed: Allowed
 ) -> list[TopicPartition]:
-    """Return the requested partitions; if none is named, all for which the group has state."""
+    """Return the requested partitions; if none is named, all that the group has state for."""
     if wanted.topics is None:
         return [
             TopicPartition(topic.name, index)
@@ -234,7 +235,7 @@ def _alter_denied(
 def _alter_changes(
     body: AlterShareGroupOffsetsRequest, response: AlterShareGroupOffsetsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic."""
+    """Return an audit event for each topic."""
     return partition_changes(
         group_need(AclOperation.READ, body.group_id),
         (
@@ -256,7 +257,7 @@ def _alter_changes(
 class AlterShareGroupOffsets(Handler):
     """AlterShareGroupOffsets (91), version 0: sets an empty share group's offsets (KIP-932).
 
-    Deletes the group's state, then initializes it anew.
+    It deletes the group's share state, then initializes it again.
     """
 
     api = Api(
@@ -274,7 +275,7 @@ class AlterShareGroupOffsets(Handler):
             ),
         ),
         changes=_alter_changes,
-        # The state of each partition is deleted and initialized anew in one go.
+        # The state of each partition is deleted and initialized again without a pause.
         fewer_elements_max=20_000,
     )
 
@@ -285,7 +286,7 @@ class AlterShareGroupOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: AlterShareGroupOffsetsRequest
     ) -> AlterShareGroupOffsetsResponse:
-        """Initialize the state again at the given offsets, with a higher state epoch."""
+        """Initialize the share state again at the given offsets, with a higher state epoch."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
         if not group_id:
@@ -359,7 +360,7 @@ def _delete_denied(
 def _delete_changes(
     body: DeleteShareGroupOffsetsRequest, response: DeleteShareGroupOffsetsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each topic."""
+    """Return an audit event for each topic."""
     codes = {one.topic_name: one.error_code for one in response.responses}
     need = group_need(AclOperation.DELETE, body.group_id)
     for wanted in body.topics:
@@ -395,7 +396,7 @@ class DeleteShareGroupOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: DeleteShareGroupOffsetsRequest
     ) -> DeleteShareGroupOffsetsResponse:
-        """Delete the state of the topics, so that the group will read their records again."""
+        """Delete the share state of the topics, so that the group will read their records again."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
         if not group_id:

@@ -1,4 +1,4 @@
-"""The state of share partitions: partition leaders and group coordinators send these requests."""
+"""The handlers of share state requests, which partition leaders and group coordinators send."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,7 +25,7 @@ from ottla.wire.notation import Message
 
 @dataclass(slots=True, eq=False, repr=False)
 class _StateHandler(Handler):
-    """Has the coordinator of each partition's state carry out one operation."""
+    """Lets the coordinators of the share partitions run one operation."""
 
     operation: ClassVar[StateOperation]
 

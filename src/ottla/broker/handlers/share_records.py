@@ -1,4 +1,4 @@
-"""Acquire and acknowledge the records of a share group."""
+"""The handlers by which members of share groups acquire and acknowledge records."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ from ottla.wire.messages.share_records import (
 def _needs(check: RequestCheck[ShareFetchRequest]) -> None:
     """Require READ on the group; the session checks READ on its topics at each fetch.
 
-    Acknowledgements of a topic that the client may no longer READ are ignored.
+    Acknowledgements for a topic that the client may no longer READ are ignored.
     """
     check.require(AclOperation.READ, AclResource.GROUP, check.body.group_id or "")
     for asked in check.body.topics:
@@ -52,11 +52,9 @@ def _needs(check: RequestCheck[ShareFetchRequest]) -> None:
 class ShareFetch(Handler):
     """ShareFetch (78), versions 1-2: returns records to members of share groups.
 
-    Takes acknowledgements. Each member has a session (KIP-932). Waits up to `max_wait_ms` for
-    `min_bytes`. From version 2 on a client may request a strict record limit (KIP-1206) and renew
-    locks (KIP-1222).
-
-    A `DelayedShareFetch` waits and replies.
+    The request may also acknowledge records. Each member has a session (KIP-932). A
+    `DelayedShareFetch` waits up to `max_wait_ms` for `min_bytes`, then answers. From version 2 on a
+    client may request a strict record limit (KIP-1206) and renew locks (KIP-1222).
     """
 
     api = Api(ShareFetchRequest, ShareFetchResponse, Versions(1, 2), needs=_needs)
@@ -130,8 +128,8 @@ def _denied(topic: AcknowledgeTopic, code: ErrorCode) -> ShareAcknowledgeTopicRe
 class ShareAcknowledge(Handler):
     """ShareAcknowledge (79), versions 1-2: a member of a share group acknowledges its records.
 
-    Records are accepted, released or rejected; from version 2 on their locks may be renewed
-    (KIP-932, KIP-1222). The answer is sent when the acknowledgement is written.
+    It accepts, releases or rejects them; from version 2 on it may also renew their locks (KIP-932,
+    KIP-1222). The answer is sent when the acknowledgement is written to the share state.
     """
 
     api = Api(
@@ -156,7 +154,7 @@ class ShareAcknowledge(Handler):
     new_leaders: NewLeaders
 
     def handle(self, request: RequestContext, body: ShareAcknowledgeRequest) -> None:
-        """Acknowledge within the member's session."""
+        """Acknowledge records in the member's session."""
         require_feature(self.view.image, SHARE)
         if not body.group_id or not body.member_id:
             raise OttlaError(

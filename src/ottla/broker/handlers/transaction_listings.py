@@ -1,4 +1,4 @@
-"""List and describe transactions and producers."""
+"""The handlers that list and describe transactions and producers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ from ottla.wire.messages.transaction_listings import (
 class ListTransactions(Handler):
     """ListTransactions (66): lists the transactional ids that this broker coordinates.
 
-    Version 1 filters by how long a transaction is open (KIP-994), 2 by a pattern of the id
+    Version 1 filters by the duration of the open transaction (KIP-994), 2 by a pattern of the id
     (KIP-1152).
     """
 
@@ -72,7 +72,7 @@ class ListTransactions(Handler):
             _matcher(body.transactional_id_pattern),
         )
         found = []
-        # Unknown states match no transaction; the answer names them.
+        # An unknown state matches no transaction; the answer has a list of the unknown states.
         if states or not body.state_filters:
             now_ms = self.runtime.clock.now_ms()
             for shard in self.transactions.shards():
@@ -100,10 +100,7 @@ def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
 def _needs(
     check: RequestCheck[DescribeTransactionsRequest],
 ) -> Amend[DescribeTransactionsResponse] | DeniedAnswer:
-    """Require DESCRIBE on each transactional id.
-
-    Topics that the client may not DESCRIBE are hidden.
-    """
+    """Require DESCRIBE on each transactional id; hide topics that the client may not DESCRIBE."""
     refused = _describe_each(check)
     if isinstance(refused, DeniedAnswer):
         return refused
@@ -149,7 +146,7 @@ class DescribeTransactions(Handler):
     transactions: Transactions
 
     def handle(self, request: RequestContext, body: DescribeTransactionsRequest) -> None:
-        """Ask the coordinator of each id."""
+        """Ask the coordinator of each transactional id."""
         parted = PartedResponse(
             request,
             len(body.transactional_ids),
@@ -210,8 +207,8 @@ def _add_indexes(topic: TopicRequest, other: TopicRequest) -> None:
 class DescribeProducers(Handler):
     """DescribeProducers (61): lists the producers of a partition, and their transactions.
 
-    It serves to find hanging transactions (KIP-664). Any replica answers; a follower with its own
-    state.
+    It is used to find hanging transactions (KIP-664). Any replica answers; the answer of a follower
+    is from its own log.
     """
 
     api = Api(
@@ -259,7 +256,7 @@ class DescribeProducers(Handler):
             topics=[
                 TopicResponse(
                     name=topic.name,
-                    # Copied into the answer once, because a partition may have many producers.
+                    # Built in one expression, because a partition may have many producers.
                     partitions=[
                         self._partition(topic.name, i)
                         for i in dict.fromkeys(topic.partition_indexes)

@@ -1,4 +1,4 @@
-"""Begin and end transactions of producers."""
+"""The handlers by which producers begin and end transactions."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -44,9 +44,9 @@ _INIT_PRODUCER_FENCED_FROM = 4
 
 
 def _init_needs(check: RequestCheck[InitProducerIdRequest]) -> None:
-    """Require WRITE on the transactional id.
+    """Require WRITE on the transactional id; for an idempotent producer, WRITE on any topic.
 
-    Of an idempotent producer, WRITE on any topic (KIP-679).
+    The rule for idempotent producers is that of KIP-679.
     """
     name = check.body.transactional_id
     if name is not None:
@@ -59,10 +59,10 @@ def _init_needs(check: RequestCheck[InitProducerIdRequest]) -> None:
 class InitProducerId(Handler):
     """InitProducerId (22), versions 0-5: returns a producer id, and fences earlier producers.
 
-    Without a transactional id the answer is a new id, for an idempotent producer. With one, the
-    answer is the transactional id's producer id with a new epoch: an earlier producer is fenced,
-    and its open transaction aborted. From version 3 on a producer may name its id and epoch, and
-    continue (KIP-360); from 4 on a fenced producer gets PRODUCER_FENCED.
+    A request without a transactional id is from an idempotent producer and gets a new id. Otherwise
+    the answer has the producer id of the transactional id, with a new epoch. This fences an earlier
+    producer and aborts its open transaction. From version 3 on a producer may send its id and epoch
+    to continue (KIP-360); from 4 on a fenced producer gets PRODUCER_FENCED.
     """
 
     api = Api(InitProducerIdRequest, InitProducerIdResponse, Versions(0, 5), needs=_init_needs)
@@ -74,7 +74,7 @@ class InitProducerId(Handler):
     def handle(
         self, request: RequestContext, body: InitProducerIdRequest
     ) -> InitProducerIdResponse | None:
-        """Return a new producer id with epoch 0, or ask the transactional id's coordinator."""
+        """Return a new producer id with epoch 0, or pass on to the transaction coordinator."""
         if (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST, "a producer id and its epoch must be given together"
@@ -123,7 +123,7 @@ class InitProducerId(Handler):
     def on_error(
         _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, version: int
     ) -> InitProducerIdResponse:
-        """Return the error that the version knows, without an id."""
+        """Return a response without an id, with an error that this version knows."""
         code = as_version_knows(code, version, fenced_from=_INIT_PRODUCER_FENCED_FROM)
         return InitProducerIdResponse(
             error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
@@ -165,10 +165,10 @@ def _partitions_needs(check: RequestCheck[AddPartitionsToTxnRequest]) -> DeniedA
 class AddPartitionsToTxn(Handler):
     """AddPartitionsToTxn (24): adds partitions to a transaction before it writes to them.
 
-    Clients send versions 0-3, one transaction at a time; a missing partition, or one of an internal
-    topic (TOPIC_AUTHORIZATION_FAILED, as in Kafka), fails the whole request. Brokers send 4 and 5,
-    for many transactions, to add partitions on a client's behalf or only to verify that the client
-    has added them (KIP-890). From 2 on a fenced producer gets PRODUCER_FENCED.
+    Clients send versions 0-3, for one transaction. The whole request fails if a partition is
+    missing, or if its topic is internal (TOPIC_AUTHORIZATION_FAILED, as in Kafka). Brokers send
+    versions 4 and 5, for many transactions, to add partitions for a client or only to verify that
+    the client has added them (KIP-890). From version 2 on a fenced producer gets PRODUCER_FENCED.
     """
 
     api = Api(
@@ -184,7 +184,7 @@ class AddPartitionsToTxn(Handler):
     def handle(
         self, request: RequestContext, body: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse | None:
-        """Have the coordinator of each transaction add its partitions."""
+        """Let the coordinator of each transaction add the partitions."""
         if request.version >= _BROKERS_FROM:
             return self._of_broker(request, body)
         wanted = _partitions(body.v3_and_below_topics)
@@ -260,10 +260,7 @@ class AddPartitionsToTxn(Handler):
     def on_error(
         body: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None, version: int
     ) -> AddPartitionsToTxnResponse:
-        """Return the same error for all partitions.
-
-        For brokers, the error of the whole response.
-        """
+        """Return the same error for all partitions; to brokers, an error of the whole response."""
         if version >= _BROKERS_FROM:
             return AddPartitionsToTxnResponse(error_code=code)
         code = as_version_knows(code, version, fenced_from=_PARTITIONS_PRODUCER_FENCED_FROM)
@@ -327,7 +324,7 @@ class AddOffsetsToTxn(Handler):
     def handle(
         self, request: RequestContext, body: AddOffsetsToTxnRequest
     ) -> AddOffsetsToTxnResponse | None:
-        """Have the transaction's coordinator add the partition that holds the group's offsets."""
+        """Let the transaction coordinator add the group's partition of `__consumer_offsets`."""
         if not body.transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         index = self.groups.partition_index(body.group_id)
@@ -338,7 +335,7 @@ class AddOffsetsToTxn(Handler):
         return None
 
     async def _create_offsets(self, request: RequestContext, body: AddOffsetsToTxnRequest) -> None:
-        """Create `__consumer_offsets`: no client has looked up a group's coordinator yet."""
+        """Create `__consumer_offsets`, missing until a group's coordinator is looked up."""
         try:
             await self.topics.auto_create(CONSUMER_OFFSETS)
         except OttlaError as error:
@@ -382,9 +379,9 @@ _EPOCH_PER_TRANSACTION_FROM = 5
 class EndTxn(Handler):
     """EndTxn (26), versions 0-5: commits or aborts a transaction.
 
-    The answer is sent when the decision is committed; the markers are written afterwards. From
-    version 2 on a fenced producer gets PRODUCER_FENCED; version 5 raises the producer's epoch and
-    answers with the new one (KIP-890).
+    The answer is sent when the coordinator has committed the decision; the markers are written
+    afterwards. From version 2 on a fenced producer gets PRODUCER_FENCED. Version 5 increases the
+    producer's epoch and returns it (KIP-890).
     """
 
     api = Api(
@@ -399,7 +396,7 @@ class EndTxn(Handler):
     transactions: Transactions
 
     def handle(self, request: RequestContext, body: EndTxnRequest) -> EndTxnResponse | None:
-        """Have the coordinator decide."""
+        """Pass the request to the transaction coordinator, which answers."""
         if not body.transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         raises = request.version >= _EPOCH_PER_TRANSACTION_FROM

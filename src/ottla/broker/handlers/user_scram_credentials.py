@@ -1,4 +1,4 @@
-"""Read and change the SCRAM credentials of users."""
+"""The handlers that read and change the SCRAM credentials of users."""
 
 import asyncio
 from collections import Counter
@@ -54,7 +54,7 @@ class DescribeUserScramCredentials(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeUserScramCredentialsRequest
     ) -> DescribeUserScramCredentialsResponse:
-        """Return the named users, or all of them: mechanisms and iterations only."""
+        """Return the mechanisms and iterations of the named users, or of all users."""
         known = self.users.all()
         counts = Counter([user.name for user in body.users or ()] or known.keys())
         return DescribeUserScramCredentialsResponse(
@@ -69,7 +69,7 @@ class DescribeUserScramCredentials(Handler):
         message: str | None,
         _version: int,
     ) -> DescribeUserScramCredentialsResponse:
-        """Return the error, at the top level and for each user that the request names."""
+        """Return the error at the top level and for each user that the request names."""
         results = [_failed(user.name, code, message) for user in body.users or ()]
         return DescribeUserScramCredentialsResponse(
             error_code=code, error_message=message, results=results
@@ -107,7 +107,7 @@ _Wanted = dict[ScramMechanism, ScramCredential | None]
 def _credential_changes(
     body: AlterUserScramCredentialsRequest, response: AlterUserScramCredentialsResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit line for each credential, without any part of the credential."""
+    """Return an audit event for each credential, without any part of the credential."""
     codes = {one.user: one.error_code for one in response.results}
     for wanted in _changes(body):
         detail: dict[str, object] = {
@@ -142,12 +142,12 @@ class AlterUserScramCredentials(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterUserScramCredentialsRequest
     ) -> AlterUserScramCredentialsResponse:
-        """Alter each user whose changes are all valid."""
+        """Alter each user for whom all changes are valid."""
         wanted: dict[str, _Wanted] = {}
         errors: dict[str, OttlaError] = {}
         for index, change in enumerate(_changes(body)):
             if index % STEP == STEP - 1:
-                # Serves other requests before the next user.
+                # Let the loop serve other requests before the next user.
                 await asyncio.sleep(0)
             of_user = wanted.setdefault(change.name, {})
             if change.name in errors:
@@ -168,7 +168,7 @@ class AlterUserScramCredentials(Handler):
         return AlterUserScramCredentialsResponse(results=results)
 
     def _check(self, change: _Change, earlier: _Wanted) -> ScramMechanism:
-        """Return the mechanism of a change. `earlier` are the user's other changes.
+        """Check a change and return its mechanism. `earlier` has the user's earlier changes.
 
         Raises OttlaError.
         """
@@ -200,7 +200,7 @@ class AlterUserScramCredentials(Handler):
                 f"{change.iterations}; {ITERATIONS_MIN} to {ITERATIONS_MAX} are accepted",
             )
         elif not change.salt or not change.salted_password:
-            # A hash of another length is stored, as in Kafka; no password matches it.
+            # A hash of another length is stored, as in Kafka, but no password matches it.
             raise OttlaError(
                 ErrorCode.UNACCEPTABLE_CREDENTIAL, "The salt or the salted password is empty"
             )
