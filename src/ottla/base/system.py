@@ -104,7 +104,7 @@ preadv: Final[Callable[[int, Sequence[bytearray | memoryview], int], int]] = (
 writev: Final[Callable[[int, Sequence[Buffer]], int]] = (
     os.writev if hasattr(os, "writev") else write_one_by_one
 )
-# A flag of `os.preadv`: read only what is in the page cache. None where unsupported.
+# A flag of `os.preadv`: read only what is in the page cache. None if it is not supported.
 NO_WAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 
 

@@ -32,7 +32,7 @@ class TokenBucket:
         return self._debt_ms()
 
     def wait_ms(self, now_ms: int) -> int:
-        """Milliseconds until the bucket is not overdrawn; 0 if it is not."""
+        """Return for how many milliseconds the bucket stays overdrawn; 0 if it is not."""
         self._fill(now_ms)
         return self._debt_ms()
 

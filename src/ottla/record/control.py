@@ -1,7 +1,8 @@
 """Control batches: the markers that end a transaction in a partition.
 
-Format: Kafka documentation, "Control Batches", and KIP-98. One record; its key holds version
-and type, its value version and the coordinator's epoch. Readers skip them, the log counts them.
+Format: Kafka documentation, "Control Batches", and KIP-98. A control batch has one record: its key
+holds a version and the type, its value a version and the coordinator epoch. Consumers skip control
+records, which have offsets like others.
 """
 
 from enum import IntEnum

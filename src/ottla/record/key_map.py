@@ -56,7 +56,10 @@ class KeyMap:
 
     # Hot: once per record of the dirty part.
     def put(self, key: bytes, offset: i64) -> bool:
-        """Record that `key` occurs at `offset`, above all earlier ones; False if it is full."""
+        """Set the last offset of `key`; return False if the map is full.
+
+        `offset` must be above all earlier ones.
+        """
         digest: bytes = md5(key).digest()
         low: i64 = read_i64_le(digest, 0)
         high: i64 = read_i64_le(digest, 8)

@@ -1,7 +1,8 @@
 """Delegation tokens: permissions to create, renew, expire and see them (KIP-48, KIP-373).
 
-A core, with the error codes of Kafka 4.3 and in its order. A token's secret is its HMAC: it is
-never stored, since every broker computes it from the token's id with the key in its settings.
+A core: errors have the codes of Kafka 4.3, and are checked in its order. A token's secret is its
+HMAC. It is never stored, since every broker computes it from the token's id with the key in its
+settings.
 """
 
 import base64

@@ -66,7 +66,7 @@ def check_operations(alterations: Sequence[Alteration]) -> None:
 def check_client_metrics(configs: Mapping[str, str]) -> None:
     """Refuse settings that a subscription cannot have. Raises INVALID_REQUEST, INVALID_CONFIG.
 
-    Which of the codes is raised for which mistake is as in Kafka.
+    Each mistake gets the code that Kafka gives it.
     """
     for name, text in configs.items():
         setting = CLIENT_METRICS_SETTINGS.get(name)

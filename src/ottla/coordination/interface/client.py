@@ -1,4 +1,4 @@
-"""What the clients of all stores share: identity, watches, and common methods."""
+"""The code that the clients of all stores share: identity, watches, and common methods."""
 
 import asyncio
 import ssl
@@ -179,7 +179,7 @@ class StoreAccess:
     protects: bool = False
     # Nodes that others may not even read, with everything below them.
     sensitive: tuple[str, ...] = ()
-    # The TLS context of a new connection, from the files as they are then; None without TLS.
+    # Creates the TLS context of a new connection, from the present files; None without TLS.
     tls: Callable[[], ssl.SSLContext] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -1,8 +1,8 @@
 """The store of the brokers' shared state: a tree of small nodes with versions.
 
-The primitives are ZooKeeper's, so that a real ZooKeeper, a SQLite file and a simulated one can
-stand behind the same interface: compare-and-set on a version, several operations at once or none,
-sessions whose ephemeral nodes die with them, sequence numbers, watches. Nodes hold a few
+The primitives are ZooKeeper's, so that a real ZooKeeper, a SQLite file and a simulated store can
+have the same interface: compare-and-set on a version, several operations at once or none, sessions
+whose ephemeral nodes are deleted at their end, sequence numbers, watches. Nodes hold a few
 kilobytes. Nothing here knows what the nodes mean.
 """
 
@@ -49,7 +49,7 @@ __all__ = [
     "parent_of",
 ]
 
-# The `version` of a change that is made at any version.
+# The `version` argument that matches every version.
 ANY_VERSION = -1
 
 
@@ -170,24 +170,24 @@ class Watch(Protocol):
 class Store(Protocol):
     """A client of the store. All paths are absolute: `/brokers/ids/1`.
 
-    Every method may raise StoreUnavailable. After one, the fate of a change is unknown: it may
-    have been made, and may even be made a little later. Reading shows that it was made; only
-    another change on the same version settles that it will not be.
+    Every method may raise StoreUnavailable. After that, the outcome of a change is unknown: it may
+    have been made, and may even be made a little later. A read can show that it was made; only
+    another successful change on the same version proves that it will not be.
 
     One client's calls are carried out in the order they were made. A read sees every change that
     was answered, to any client, before the read was sent.
     """
 
     async def get(self, path: str) -> Node | None:
-        """The node; None if there is none."""
+        """Return the node; None if there is none."""
         ...
 
     async def children(self, path: str) -> list[str]:
-        """Names of the children in ascending order; empty if there is no such node."""
+        """Return the names of the children in ascending order; empty if there is no such node."""
         ...
 
     async def subtree(self, path: str) -> dict[str, Node]:
-        """The node and all below it by path, each as it was at some instant during the call."""
+        """Return the node and all nodes below it by path, each as of a moment during the call."""
         ...
 
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:

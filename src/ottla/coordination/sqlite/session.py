@@ -157,7 +157,7 @@ class SqliteSession(StoreSession):
 
 
 def bury_the_dead(file: SqliteFile) -> ChangedPaths:
-    """End sessions whose process is gone, or which are from before a reboot."""
+    """End sessions whose process is gone, and sessions from before a reboot."""
     everything = ChangedPaths()
     folder, name = os.path.split(file.path)
     known = set()

@@ -1,9 +1,9 @@
 """The store in a SQLite file: embedded, durable, shared by the brokers of one machine.
 
-All calls run on one thread of this store's own, in the order they were made, so that the event
-loop never waits. A `Bell` signals other processes' changes, the kernel's lock on a session
-file (`peers`) the death of a process, and the lease (`session`) a process that stands still.
-The folder must be on a disk of this machine.
+All calls run on one thread of this store's own, in the order they were made, so that the event loop
+never waits. A `Bell` signals other processes' changes, the kernel's lock on a session file
+(`peers`) the death of a process, and the lease (`session`) a process that is paused. The folder
+must be on a disk of this machine.
 """
 
 import asyncio

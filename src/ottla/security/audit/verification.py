@@ -35,8 +35,8 @@ class Verified(NamedTuple):
     head: str
     # The number of the line whose hash is the anchor; 0 if there is none.
     anchor_line: int
-    # The anchor proves the lines from this one up to its own, since each has the hash of the one
-    # before. 0 if it proves none.
+    # The first line that the anchor proves: from there to the anchor's line, each line has the hash
+    # of the previous one. 0 if it proves none.
     proven_from: int
     # The line that records that retention removed the lines before the first; 0 if none are
     # missing.

@@ -1,5 +1,5 @@
 """Signed JSON Web Tokens: the checks before a token's subject is trusted.
 
 A core without I/O: keys and the time are arguments. Signatures are verified by `joserfc`, which
-only `keys` imports. Begin with `verify.verify_token`.
+only `verify` imports. Begin with `verify.verify_token`.
 """

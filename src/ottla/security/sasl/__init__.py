@@ -1,5 +1,5 @@
-"""SASL mechanisms, both sides of each: PLAIN, SCRAM-SHA-256 and -512.
+"""SASL mechanisms, both sides of each: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER.
 
 A core without I/O: messages go in and out as bytes, nonces and credentials are arguments. A wrong
-step raises OttlaError(SASL_AUTHENTICATION_FAILED); its message never has a secret in it.
+step raises OttlaError(SASL_AUTHENTICATION_FAILED), whose message never contains a secret.
 """

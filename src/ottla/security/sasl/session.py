@@ -1,8 +1,8 @@
 """Decides which requests of a SASL connection are served, and when the client must log in again.
 
 A core: the shell asks `judge` what to do with each request, does it, and reports the outcome.
-Before a login, only ApiVersions and the SASL requests are served (KIP-43, KIP-152), as after the
-session's end (KIP-368).
+Before a login only ApiVersions and the SASL requests are served (KIP-43, KIP-152), after the
+session has expired only the SASL requests (KIP-368).
 """
 
 from enum import Enum

@@ -2,13 +2,13 @@
 
 The rules are Kafka's:
 
-- The latest record of each key stays. If it is a tombstone, it goes when its batch's delete
-  horizon, which the first cleaning sets, has passed.
-- Records of aborted transactions go.
+- The latest record of each key stays. If it is a tombstone, it is removed once its batch's delete
+  horizon has passed, which the first cleaning sets.
+- Records of aborted transactions are removed.
 - A transaction's marker stays as long as records of the transaction do. Then a cleaning sets its
-  delete horizon, and it goes when that has passed.
+  delete horizon, and it is removed once that has passed.
 - The last batch of each producer stays, for its sequence number, and the last batch of the cleaned
-  range, for its offset. If none of their records stay, the empty batch does.
+  range, for its offset. If none of its records stay, the batch stays without records.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,8 +54,8 @@ class Transactions:
         """`aborted` are all aborted transactions with records in the range that is read."""
         # Latest first, so that the next one is at the end.
         self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
-        # The aborted transaction of each producer that is open at this offset, and the producers
-        # of which it has batches.
+        # By producer, the aborted transaction that is open at this offset; and the producers that
+        # have batches in theirs.
         self._open: dict[int, AbortedTransaction] = {}
         self._seen: set[int] = set()
         # Producers with batches of a transaction that was committed.

@@ -79,7 +79,7 @@ class Swap:
             self._look_at(new)
         except StorageError:
             new.close()
-            # Otherwise the swap was called off meanwhile, and its files are gone.
+            # If the swap was cancelled meanwhile, its files are gone, which is no error.
             if not self._files.is_called_off:
                 raise
         else:
@@ -132,7 +132,7 @@ class Swap:
         If the log already reads the new segment, it is put in place at once, which may take time.
         """
         if self._log.offline:
-            # The folder will be another log's, or gone; or a start completes the swap.
+            # The folder will be removed or renamed, or a start completes the swap.
             self._files.call_off()
         elif self._has_taken_over:
             self._files.put_in_place_at_once()
@@ -233,7 +233,7 @@ class SwapFiles:
         """Cancel the swap and its announcement, so that a start does not complete it."""
         with self._lock:
             self._called_off = True
-            # The log first: without it the others are ignored.
+            # The log file first: without it a start ignores the other files.
             for path in reversed(self._paths()):
                 if self._filesystem.exists(path + SWAP_SUFFIX):
                     self._rename(path + SWAP_SUFFIX, path + SWAP_SUFFIX + DELETED_SUFFIX)

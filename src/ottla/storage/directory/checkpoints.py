@@ -34,7 +34,7 @@ class Checkpoints:
         self.log_starts = self._offsets(LOG_START_OFFSETS)
         # The offset up to which compaction has cleaned each log.
         self.cleaned = self._offsets(CLEANED_OFFSETS)
-        # Logs about to be truncated, and the offset above which no checkpoint of theirs may be.
+        # For logs about to be truncated, the highest offset that their checkpoints may have.
         self._floors: dict[TopicPartition, int] = {}
         # Logs whose checkpoint on the disk may still be above the limit in `_floors`.
         self._unsure: set[TopicPartition] = set()

@@ -150,8 +150,8 @@ class LogDirectory:
             if is_stray:
                 filesystem.rename(folder, f"{self.path}/{stray_folder(partition, unique)}")
             if known != topic_id:
-                # Not made durable yet, as the log is still empty: the first flush of the
-                # log makes this file durable, and its folder's name.
+                # Not durable yet, because the log is still empty: its first flush makes this file
+                # and the folder's name durable.
                 filesystem.mkdir(folder)
                 partition_metadata.write(filesystem, folder, topic_id)
         except OSError as error:
@@ -165,8 +165,8 @@ class LogDirectory:
             partition,
             config,
             log_start_offset=0 if is_stray else checkpoints.log_starts.get(partition, 0),
-            # Records flushed before they were acknowledged are never truncated to copy them from
-            # a leader: the leader may be this broker.
+            # With group commit no records are truncated in order to copy them from a leader again,
+            # because the leader may be this broker.
             is_lossy=not run.kept_all and not run.flushes_first,
             lost_power=run.lost_power and run.flushes_first,
             producer_expiration_ms=producer_expiration_ms,

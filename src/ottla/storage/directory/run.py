@@ -1,4 +1,4 @@
-"""How the last run of a broker in a log directory ended, and what may be lost with it."""
+"""How the last run of a broker in a log directory ended, and what it may have lost."""
 
 import json
 from dataclasses import dataclass, replace

@@ -49,7 +49,7 @@ Buffer = bytes | bytearray | memoryview
 # Suffix of a file that is not complete yet.
 TEMPORARY_SUFFIX = ".tmp"
 
-# Bytes read and written at once where a file is written again.
+# Bytes per read and write when a file is written again.
 _REWRITE_BYTES = 1 << 20
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -270,7 +270,7 @@ class OsFileSystem:
             return file.read()
 
     def rewrite(self, path: str, position: int) -> None:
-        # Not O_APPEND, by which every write would go to the end.
+        # Without O_APPEND, which would send every write to the end.
         descriptor = os.open(path, os.O_RDWR | system.OPEN_FLAGS)
         try:
             while found := system.pread(descriptor, _REWRITE_BYTES, position):

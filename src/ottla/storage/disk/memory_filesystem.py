@@ -282,7 +282,8 @@ class FileNode:
         self.synced = 0
         # Bytes removed by an unflushed truncation: a power cut can bring them back.
         self.old_tail = b""
-        # A failed fsync: the kernel forgets what was dirty, so later ones do not save it.
+        # Set by a failed fsync: the kernel forgets which bytes were dirty, so later fsyncs do not
+        # save them.
         self.poisoned = False
         self.is_locked = False
         self.modified_ms = 0

@@ -102,7 +102,7 @@ class Ballast:
 
     @property
     def is_made(self) -> bool:
-        """Whether the file is known to be there."""
+        """Whether the file is known to exist."""
         return self._is_there is True
 
     def make(self) -> None:

@@ -44,7 +44,10 @@ class TimeIndex:
         return len(self.timestamps) + count <= self.entries_max - 1
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Add `timestamp` as the greatest up to `offset`, unless it is not above the last entry."""
+        """Add an entry: `timestamp` is the greatest one up to `offset`.
+
+        It is ignored unless it exceeds that of the last entry.
+        """
         timestamps = self.timestamps
         if timestamp < 0 or (timestamps and timestamp <= timestamps[-1]):
             return

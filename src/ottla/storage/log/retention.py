@@ -108,9 +108,9 @@ _RATE_SEGMENTS = 3
 class Hold:
     """How many segments are deleted now, and how many bytes are held for readers.
 
-    The `count` oldest segments go; `held_bytes` of those that retention selected are kept.
-    `setting` names the limit that ended a hold, so that segments go unread; it is empty if none
-    did.
+    The `count` oldest segments are deleted. `held_bytes` is the size of the segments that retention
+    selected but keeps. `setting` names the limit that ended a hold, so that unread segments are
+    deleted; it is empty if none did.
     """
 
     count: int

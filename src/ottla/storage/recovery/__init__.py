@@ -1,4 +1,4 @@
-"""Reading files after a stop: what is whole, what is truncated, what is refused.
+"""Reads files after a stop, and decides what is kept, what is truncated and what is refused.
 
 Begin with `recovery`.
 """

@@ -107,7 +107,7 @@ class Segment:
 
     @property
     def file(self) -> File:
-        """The `.log` file. Raises StorageError where it cannot be opened."""
+        """The `.log` file. Raises StorageError if it cannot be opened."""
         if self._file is None:
             try:
                 self._file = self.on_file(LOG_SUFFIX, self.filesystem.open)

@@ -1,4 +1,4 @@
-"""Broker settings: authorization; TLS; SASL, which is accepted without such listeners."""
+"""Broker settings: authorization, the audit log, TLS and SASL."""
 
 from ottla.base.settings.tables.setting import (
     BOOLEAN,
