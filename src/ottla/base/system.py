@@ -223,8 +223,8 @@ def give_memory_back() -> None:
 
     malloc places even a large buffer into freed memory if it fits. After many TLS connections have
     ended, the buffers of new ones take up that memory, and small objects get new memory: 45 MiB
-    more for each 5,000 connections that came and went. Memory without pages costs nothing when a
-    buffer takes it. The call takes 2 to 6 milliseconds.
+    more for each 5,000 connections that came and went. After this call freed memory has no pages,
+    so a buffer in it costs nothing until it is used. The call takes 2 to 6 milliseconds.
     """
     import ctypes  # noqa: PLC0415  # Few brokers need it.
 

@@ -296,7 +296,7 @@ def record_size(
     value: bytes | None,
     headers_size: i64,
 ) -> i64:
-    """The size of a record without its length field; `headers_size` is its headers section's."""
+    """Return the size of a record without its length field; its headers have `headers_size`."""
     size: i64 = 1 + varlong_size(timestamp_delta) + varlong_size(offset_delta) + headers_size
     if key is None:
         size += 1

@@ -137,7 +137,7 @@ def _hosts(parts: list[Element]) -> list[str]:
 def _subject(name: bytes) -> str:
     """Return the subject's parts separated by commas, the last first.
 
-    Attributes of one part by plus.
+    Attributes of the same part are joined by plus signs.
     """
     parts = []
     for part in elements(name):

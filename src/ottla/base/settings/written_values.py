@@ -42,7 +42,10 @@ def plain_value(name: str, text: str) -> str:
 
 
 def with_unit(name: str, value: str) -> str:
-    """Format a broker's `value` with a unit that `plain_value` reads back, if there is one."""
+    """Format a broker's `value` with a unit, in a form that `plain_value` reads back.
+
+    A value that no unit fits is returned unchanged.
+    """
     setting = _setting(name)
     if setting is None or setting.type not in _INTEGERS or not value.isdecimal():
         return value

@@ -1,7 +1,7 @@
 """DIGEST-MD5 (RFC 2831) in the form of ZooKeeper's servers: `auth`, no integrity layer. Pure.
 
 The library that kazoo would use for it has had no release since 2019. The RFC is historic, and MD5
-weak: what it gains over ZooKeeper's scheme `digest` is that the password itself is not sent.
+is weak. The advantage over ZooKeeper's scheme `digest` is that the password itself is not sent.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ class DigestRefused(ValueError):
 
 
 class DigestMd5:
-    """One login. `nonce` is the client's: new for each login, and unpredictable."""
+    """One login. `nonce` is the client's nonce, unpredictable and new for each login."""
 
     def __init__(self, user: str, password: str, nonce: str, uri: str = _URI) -> None:
         self._user = user

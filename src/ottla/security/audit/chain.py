@@ -52,7 +52,7 @@ class Head(NamedTuple):
 
 
 class AuditFile(NamedTuple):
-    """A file of a broker's chain. Sorted, files are in the order of their lines."""
+    """A file of a broker's chain. Sorting files puts their lines in order."""
 
     broker: int
     # The number of its first line.

@@ -50,7 +50,7 @@ class PublicKeys(NamedTuple):
     def candidates(self, key_id: str | None, algorithm: Algorithm) -> list[PublicKey]:
         """Return the keys that may have signed a token.
 
-        If it names none, the first ones of its algorithm.
+        If the token names no key, these are the first keys of its algorithm.
         """
         fitting = (
             key

@@ -65,7 +65,7 @@ class Disguise:
         return Disguise(secret, tuple(counts.most_common(_KINDS_MAX)) or _DEFAULT)
 
     def now_like(self, credentials: Iterable[ScramCredential]) -> "Disguise":
-        """Return it with the kinds of other users; names keep a kind once shown."""
+        """Return a disguise with the kinds of these users; a name keeps a kind once shown."""
         found = Disguise.like(self._secret, credentials)
         found._shown = self._shown
         return found

@@ -17,7 +17,7 @@ SALT_BYTES = 32
 
 
 class ScramMechanism(Enum):
-    """A hash that SCRAM is used with: Kafka's number of it (KIP-554), and its name in hashlib."""
+    """A SCRAM mechanism: Kafka's number of it (KIP-554), and the name of its hash in hashlib."""
 
     SCRAM_SHA_256 = 1, "sha256"
     SCRAM_SHA_512 = 2, "sha512"
@@ -28,7 +28,7 @@ class ScramMechanism(Enum):
 
     @property
     def sasl_name(self) -> str:
-        """`SCRAM-SHA-256`."""
+        """The mechanism's name in SASL, such as `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
 
@@ -49,7 +49,10 @@ class ScramCredential(NamedTuple):
 def salted_password(
     mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
 ) -> bytes:
-    """Compute the slow step: milliseconds of PBKDF2. As in Kafka, of the password's UTF-8 bytes."""
+    """Hash a password with PBKDF2, which takes milliseconds.
+
+    As in Kafka, the password's UTF-8 bytes are hashed.
+    """
     return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
 
 
@@ -96,7 +99,7 @@ def is_proof(
 
 
 def mac(mechanism: ScramMechanism, key: bytes, content: bytes) -> bytes:
-    """HMAC with the mechanism's hash."""
+    """Return the HMAC with the mechanism's hash."""
     return hmac.digest(key, content, mechanism.hash_name)
 
 
@@ -108,7 +111,7 @@ _FIELDS = ("salt", "stored_key", "server_key", "iterations")
 
 
 def credential_text(credential: ScramCredential) -> str:
-    """`salt=…,stored_key=…,server_key=…,iterations=8192`; the keys are in Base64."""
+    """Encode as `salt=…,stored_key=…,server_key=…,iterations=8192`; the keys are in Base64."""
     salt, stored_key, server_key = (
         base64.b64encode(part).decode()
         for part in (credential.salt, credential.stored_key, credential.server_key)

@@ -44,7 +44,7 @@ class ClientFinal(NamedTuple):
 
 
 def read_client_first(message: bytes) -> ClientFirst:
-    """`n,,n=alice,r=NONCE[,NAME=VALUE…]`."""
+    """Read `n,,n=alice,r=NONCE[,NAME=VALUE…]`."""
     text = _text(message)
     header = _GS2.match(text)
     if header is None:
@@ -83,14 +83,14 @@ def is_of_token(first: ClientFirst) -> bool:
 
 
 def write_client_first(user: str, nonce: str, extensions: dict[str, str]) -> bytes:
-    """The first message of a client."""
+    """Return the first message of a client."""
     name = user.replace("=", "=3D").replace(",", "=2C")
     more = "".join(f",{key}={value}" for key, value in extensions.items())
     return f"n,,n={name},r={nonce}{more}".encode()
 
 
 def read_server_first(message: bytes) -> ServerFirst:
-    """`r=NONCE,s=SALT,i=ITERATIONS`."""
+    """Read `r=NONCE,s=SALT,i=ITERATIONS`."""
     fields = _fields(_text(message))
     if [name for name, _ in fields[:3]] != ["r", "s", "i"]:
         raise ValueError("nonce, salt and iterations are not where they should be")
@@ -101,12 +101,12 @@ def read_server_first(message: bytes) -> ServerFirst:
 
 
 def write_server_first(nonce: str, salt: bytes, iterations: int) -> bytes:
-    """The answer to a client's first message."""
+    """Return the answer to a client's first message."""
     return f"r={nonce},s={_encoded(salt)},i={iterations}".encode()
 
 
 def read_client_final(message: bytes) -> ClientFinal:
-    """`c=BINDING,r=NONCE[,NAME=VALUE…],p=PROOF`."""
+    """Read `c=BINDING,r=NONCE[,NAME=VALUE…],p=PROOF`."""
     text = _text(message)
     fields = _fields(text)
     if [name for name, _ in fields[:2]] != ["c", "r"] or fields[-1][0] != "p" or len(fields) < 3:
@@ -116,12 +116,12 @@ def read_client_final(message: bytes) -> ClientFinal:
 
 
 def client_final_without_proof(header: str, nonce: str) -> str:
-    """The part of a client's second message that is signed."""
+    """Return the part of a client's second message that is signed."""
     return f"c={_encoded(header.encode())},r={nonce}"
 
 
 def write_client_final(without_proof: str, proof: bytes) -> bytes:
-    """The second message of a client."""
+    """Return the second message of a client."""
     return f"{without_proof},p={_encoded(proof)}".encode()
 
 

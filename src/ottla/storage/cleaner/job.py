@@ -34,7 +34,7 @@ class CleaningJob:
     dry_run: bool = False
 
     def encode(self) -> str:
-        """One line of JSON."""
+        """Encode as one line of JSON."""
         held = asdict(self)
         held["last_batches"] = [
             [producer, last.last_offset, last.producer_epoch]
@@ -57,7 +57,7 @@ class CleaningJob:
 
 @dataclass(slots=True)
 class CleanedGroup:
-    """Segments that became one, under the base offset of the first; `size` is its bytes."""
+    """Segments that were merged into one with the first one's base offset; `size` is in bytes."""
 
     base_offsets: list[int]
     size: int
@@ -82,7 +82,7 @@ class CleaningOutcome:
     elapsed_ms: int = 0
 
     def encode(self) -> str:
-        """One line of JSON."""
+        """Encode as one line of JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod

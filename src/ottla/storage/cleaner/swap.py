@@ -66,9 +66,10 @@ class Swap:
         self._log.replacement = self
 
     def announce(self) -> None:
-        """Have a start after a crash complete the replacement, and open the new segment.
+        """Announce the swap on the disk, and open the new segment.
 
-        May run in any thread. Raises StorageError.
+        After a crash, a start completes an announced swap. May run in any thread. Raises
+        StorageError.
         """
         if not self._files.announce():
             return
@@ -249,7 +250,7 @@ class SwapFiles:
                     raise self._failed(error, path) from error
 
     def _paths(self) -> list[str]:
-        """The final names of the new segment's files; the log comes last."""
+        """Return the final names of the new segment's files, the log last."""
         folder, base_offset = self._folder, self._base_offset
         return [f"{folder}/{segment_file(base_offset, suffix)}" for suffix in CLEANED_FILES]
 

@@ -79,7 +79,7 @@ class Checkpoints:
         self._unsure.difference_update(partitions)
 
     def let_go(self, partition: TopicPartition) -> None:
-        """End `hold_down`: the log is truncated, or will not be."""
+        """End the limit of `hold_down`, after the truncation or without one."""
         self._floors.pop(partition, None)
 
     def lower_cleaned(self, partition: TopicPartition, offset: int) -> None:
@@ -177,7 +177,7 @@ class Checkpoints:
 
 
 def _ledger_jobs(logs: Collection[Log]) -> list[LedgerJob]:
-    """Jobs that write the ledgers that have changed since they were written."""
+    """Return jobs that write the ledgers that have changed since they were last written."""
     found = [log.ledger.job(log.filesystem, log.folder) for log in logs if log.ledger.has_news]
     return [job for job in found if job is not None]
 

@@ -258,7 +258,7 @@ class LogDirectories:
         return home
 
     def let_go(self, partition: TopicPartition) -> None:
-        """End `hold_down`: the log is truncated, or will not be."""
+        """End the limit of `hold_down`, after the truncation or without one."""
         home = self.home(partition)
         if home is not None:
             home.checkpoints.let_go(partition)

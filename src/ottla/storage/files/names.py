@@ -38,7 +38,7 @@ _NAME_LENGTH_MAX = 255
 
 
 def segment_file(base_offset: int, suffix: str) -> str:
-    """`00000000000000000042.log` for (42, ".log")."""
+    """Return the name of a segment's file: `00000000000000000042.log` for (42, ".log")."""
     return f"{base_offset:020d}{suffix}"
 
 

@@ -36,7 +36,7 @@ def rename(log: Log, folder: str) -> None:
 
 
 def leave(log: Log, unique: UUID) -> Departure:
-    """Close the log to readers and writers, and return the rename of its folder to be done.
+    """Close the log to readers and writers, and return the pending rename of its folder.
 
     The rename may run in any thread. `unique` keeps the new name apart from that of a topic created
     again. Raises StorageError.

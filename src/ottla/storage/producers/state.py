@@ -242,7 +242,7 @@ class ProducerStates:
         return self._guards.get(producer_id) is guard
 
     def is_open(self, producer_id: int, producer_epoch: int) -> bool:
-        """Return whether the producer's transaction is open here, so that none need be verified."""
+        """Return whether the producer's transaction is open here, and needs no verification."""
         entry = self.entries.get(producer_id)
         return (
             entry is not None

@@ -85,7 +85,7 @@ def is_unwritten(
 def _has_empty_page(file: File, position: int, end: int) -> bool:
     """Return whether a page that begins in [position, end) is all zeros.
 
-    So is the rest of the page in which `position` lies, if it would hold a batch's header.
+    The rest of the page in which `position` lies is tested too, if it can hold a batch's header.
     """
     first = -(-position // PAGE_BYTES) * PAGE_BYTES
     if first - position > MAGIC_POSITION and not any(file.pread(first - position, position)):

@@ -54,7 +54,7 @@ class Damage(NamedTuple):
 
 
 class Readable(Protocol):
-    """Reads the readable parts of a log."""
+    """The part of a log that `readable_batches` uses."""
 
     segments: Segments
     log_start_offset: int

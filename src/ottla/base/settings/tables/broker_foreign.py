@@ -1,4 +1,4 @@
-"""Settings of Kafka's, present and former, for parts Ottla does not have. Accepted, with a note."""
+"""Kafka's present and former settings for features that Ottla lacks. Accepted, with a note."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
