@@ -40,7 +40,10 @@ def keys_of(entity: QuotaEntity) -> tuple[QuotaKey, ...]:
 
 
 def known_key(entity: QuotaEntity, name: str) -> QuotaKey:
-    """Return the key with that name. Raises OttlaError(INVALID_REQUEST) if the entity has none."""
+    """Return the key with that name.
+
+    Raises OttlaError(INVALID_REQUEST) if the entity cannot have a quota of that name.
+    """
     keys = keys_of(entity)
     for key in keys:
         if key.value == name:

@@ -1,8 +1,8 @@
 """Checks a broker's chain: finds lines that were removed, changed, inserted or moved.
 
-A chain proves that its lines belong together, not that the broker wrote it: with write
-access to the folder all of it can be rewritten, or its end cut off with the head file. Only a
-hash that was stored elsewhere reveals that; see `anchor`.
+A chain proves that its lines belong together, not that the broker wrote it. With write access to
+the folder the whole chain can be rewritten, or its end cut off together with the head file. Only a
+hash that was stored elsewhere reveals that: the `anchor` of `ChainCheck`.
 """
 
 import hashlib

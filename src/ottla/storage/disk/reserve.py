@@ -61,7 +61,8 @@ class Reserve:
         if self._credit_bytes >= 0 and self._measured_ms <= now_ms < self._until_ms:
             return True
         free, reserve = self._measure()
-        # Others on the same disk have as much credit; so each takes a part of what is free.
+        # Other log directories on the same disk have as much credit, so each takes only a part of
+        # the free bytes.
         self._credit_bytes = (free - reserve) // 4 - size
         self._measured_ms, self._until_ms = now_ms, now_ms + _MEASURED_FOR_MS
         return free - size >= reserve * use // DiskUse.RECORDS

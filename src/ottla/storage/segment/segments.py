@@ -88,7 +88,10 @@ class Segments:
         self.active = segment
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Aborted transactions with records in [start, end), for readers of committed records."""
+        """Return the aborted transactions with records in [start, end).
+
+        A read_committed consumer needs them.
+        """
         found: list[AbortedTransaction] = []
         for number in range(self.floor(start), len(self._segments)):
             entries, is_complete = self._segments[number].transactions.overlapping(start, end)
