@@ -165,7 +165,7 @@ def acl() -> None:
 @options.bootstrap
 @options.output
 def add(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
-    """Add an ACL; it holds at once, on every broker.
+    """Add an ACL; it applies at once, on every broker.
 
     \b
     ottla acl add User:alice read topic:flights

@@ -146,8 +146,8 @@ def verify(ctx: click.Context, path: Path, head: str | None, form: str) -> None:
     ottla audit verify ottla-data
     ottla audit verify ottla-data --head 9f3a...
 
-    Exits with 3 where there is damage. With --head, the lines up to the one with that hash are
-    proven to be those that were there when it was noted, and it says which are not.
+    Exits with 3 if there is damage. With --head, it proves that the lines up to the one with that
+    hash have not changed since the hash was noted, and says which lines that does not cover.
     """  # noqa: D301
     if head is not None:
         head = head.strip().lower()

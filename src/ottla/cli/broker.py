@@ -52,10 +52,10 @@ def drain(
     ottla broker drain 3 --leaders
     ottla broker drain 3 --plan
 
-    A restart needs no drain: a broker that stops on SIGTERM moves its leaderships to others. Use
-    --leaders for longer maintenance, and no option for a broker that is to be removed; the broker
-    may be dead already. The command waits until all is moved; after an interruption, run it again
-    to continue. `ottla cluster balance` moves load back.
+    A restart needs no drain: a broker that stops on SIGTERM moves its leaderships to other brokers.
+    Use --leaders for longer maintenance, and no option for a broker that is to be removed; that
+    broker may be dead already. The command waits until all is moved; after an interruption, run it
+    again to continue. `ottla cluster balance` moves load back.
     """  # noqa: D301
     found = with_admin(
         bootstrap, lambda admin: plan_drain(admin, broker_id, only_leaders=only_leaders)
@@ -93,7 +93,7 @@ _COLUMNS = ["broker", "address", "rack", "controller", "pid"]
 @connected
 @options.output
 async def list_(admin: Admin, form: str) -> None:
-    """List the live brokers; of those on this machine also the process.
+    """List the live brokers; if on this machine, with the process.
 
     \b
     ottla broker list
@@ -129,8 +129,8 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
     ottla broker drain 3
     ottla broker remove 3
 
-    New internal topics get no replicas on it any more. Replicas that it still has stay assigned to
-    it: drain it first. A removed broker that is started again registers again.
+    New internal topics get no replicas on it any more. Replicas that it still has remain assigned
+    to it, so drain it first. A removed broker registers again if it is started.
     """  # noqa: D301
 
     async def replicas(admin: Admin) -> int:
@@ -161,8 +161,8 @@ async def restart(admin: Admin, broker_id: int, timeout: int, form: str) -> None
     ottla broker restart 2
     ottla broker restart 2 --timeout 5m -o json
 
-    It hands its partitions over, stops in order, and is started with the same settings. Clients
-    go on with the other brokers. Returns when it is back.
+    The broker hands its partitions over, stops in order, and is started with the same settings.
+    Clients continue with the other brokers. The command ends when the broker is back.
     """  # noqa: D301
     old, new = await restart_broker(admin, broker_id, timeout / 1000)
     if form == "json":

@@ -41,8 +41,8 @@ def dev(folder: Path, hosts: tuple[str, ...], user: str) -> None:
     ottla certs dev
     ottla certs dev --dir /tmp/certs --host broker.local --user alice
 
-    Not for production: the authority's key lies beside the certificates. Run again, it signs new
-    ones with the same authority, and a broker that runs takes them over.
+    Not for production: the authority's key is in the same folder as the certificates. Run again, it
+    signs new certificates with the same authority, and running brokers reload them.
     """  # noqa: D301
     try:
         from ottla.operations.certificates import (  # noqa: PLC0415  # An extra.

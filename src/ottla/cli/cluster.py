@@ -44,8 +44,8 @@ def balance(
     ottla cluster balance --apply
     ottla cluster balance --plan -o json > plan.json
 
-    As few replicas as possible move, and none into a rack that has another. A partition that is
-    led by another replica than its first is given back to that one.
+    As few replicas as possible move, and none into a rack that has another replica of the
+    partition. Leadership returns to the first replica of each partition.
     """  # noqa: D301
     if only_plan and apply_it:
         raise click.UsageError("either --plan or --apply")
@@ -166,8 +166,9 @@ async def health(context: click.Context, admin: Admin, form: str) -> None:
     ottla cluster health -o json
 
     Under-replicated: a replica is not in sync. Offline: there is no leader. Under min ISR: acks=all
-    is refused. At min ISR: the next loss leads there. Besides: disks that are full or failed,
-    internal topics that were made with too few replicas, and logs that a broker fails to compact.
+    is refused. At min ISR: acks=all is refused if one more replica leaves the ISR. Also shown:
+    disks that are full or failed, internal topics that were created with too few replicas, and logs that
+    a broker fails to compact.
     """  # noqa: D301
     found = await cluster_diagnosis.health(admin)
     if form == "json":
@@ -271,13 +272,13 @@ _DIRECTORY_COLUMNS = ["broker", "path", "replicas", "logs", "usable", "total"]
 @connected
 @options.output
 async def log_dirs(admin: Admin, brokers: tuple[int, ...], form: str) -> None:
-    """Show the log directories of the brokers. With their sizes and the room on their disks.
+    """Show the brokers' log directories, their sizes and disks.
 
     \b
     ottla cluster log-dirs
     ottla cluster log-dirs --broker 1 -o json
 
-    With -o json also the bytes of each partition.
+    With -o json it also shows the bytes of each partition.
     """  # noqa: D301
     found = await admin.logs.directories(brokers or None)
     show(

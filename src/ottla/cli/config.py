@@ -122,7 +122,7 @@ def _row(one: Explanation, default: str | None) -> dict[str, Any]:
 async def get(
     admin: Admin, kind: str, name: str, settings: tuple[str, ...], changed: bool, form: str
 ) -> None:
-    """Show settings of a topic, a broker or a group. Sources are shown, too.
+    """Show settings of a topic, a broker or a group, and their sources.
 
     \b
     ottla config get topic flights

@@ -147,8 +147,8 @@ def redrive(
     ottla dlq redrive dlq.tasks --yes
     ottla dlq redrive /lake/flights --stage decode.value --to flights.mended --yes
 
-    Records and marks are committed in one transaction: killed at any step it sends none twice.
-    Letters that were redriven are passed over; refused, where no other are chosen.
+    Records and marks are committed in one transaction: killed at any step it sends no record twice.
+    Letters that were redriven before are skipped; if there are no others, the command fails.
     """  # noqa: D301
     chosen = chosen_by(given)
     found = list(filter(chosen, read_letters(source, bootstrap)))

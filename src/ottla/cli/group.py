@@ -81,10 +81,11 @@ async def describe(admin: Admin, group_ids: tuple[str, ...], every: bool, form: 
     ottla group describe audit billing -o json
     ottla group describe --all
 
-    The lag is the number of offsets between the committed one and the end of the log; loss says
-    when retention deletes the oldest of them at the present rate, and what it has deleted already
-    (Ottla's brokers only). The lag of a share group counts the records from its start offset on
-    that are not acknowledged. With -o json one name gives an object, others a list.
+    The lag is the number of offsets from the committed offset to the end of the log. The loss
+    says when retention deletes the oldest unread records at the present rate, and how many it
+    has deleted already (only with Ottla's brokers). The lag of a share group is the number of
+    records from its start offset on that are not acknowledged. With -o json one name gives an
+    object, several a list.
     """  # noqa: D301
     if bool(group_ids) == every:
         raise click.UsageError("name groups, or say --all")
@@ -263,7 +264,7 @@ def reset(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Move where GROUP resumes. Shows what would change; --execute does it.
+    """Move where GROUP resumes. Shows the changes; --execute makes them.
 
     \b
     ottla group reset audit --to-earliest
@@ -272,8 +273,8 @@ def reset(
     ottla group reset audit --to-offset flights:0=1234 --execute
     ottla group reset workers --to-latest --execute
 
-    The group must have no members. Afterwards the command that undoes it is printed. Of a share
-    group it moves the start offset: records from there on that were acknowledged come again.
+    The group must have no members. The command that undoes the change is printed. For a share group
+    the start offset is moved: acknowledged records from there on are delivered again.
     """  # noqa: D301
     wanted = [_topic(text) for text in topics]
     target = _target(to_earliest, to_latest, offsets, time_ms, by)

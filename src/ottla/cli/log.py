@@ -64,8 +64,8 @@ def dump(
     ottla log dump ottla-data/flights-0
     ottla log dump ottla-data/flights-0/00000000000000000000.log --records -n 1
 
-    Every checksum is checked; exits with 1 where a batch is damaged. Bytes that
-    are no batch are skipped, with a warning.
+    Every checksum is checked; exits with 1 if a batch is damaged. Bytes that are not a batch are
+    skipped, with a warning.
     """  # noqa: D301
     shown: list[dict[str, Any]] = []
     damaged = False
@@ -190,8 +190,8 @@ async def ledger(
     ottla log ledger flights-0
     ottla log ledger flights-0 --from 1000 --to 2000 -o json
 
-    Each term is counted from evidence of its own: batches, markers, what each pass of the cleaner
-    noted, what retention noted. Exits with 1 where offsets are unexplained.
+    Each number comes from its own evidence: batches, markers, the notes of each pass of the cleaner
+    and of retention. Exits with 1 if offsets are unexplained.
     """  # noqa: D301
     account = await admin.logs.account(name, start, end)
     if form == "json":

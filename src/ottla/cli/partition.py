@@ -89,7 +89,7 @@ def elect(
     ottla partition elect --unclean flights-3
 
     An unclean election is for partitions without a leader whose last in-sync replicas are lost for
-    good: what only those had is gone then.
+    good. Records that only those replicas had are lost.
     """  # noqa: D301
     if preferred and unclean:
         raise click.UsageError("either --preferred or --unclean")
@@ -144,7 +144,7 @@ async def plan(
     replicas: int | None,
     form: str,
 ) -> None:
-    """Plan on which brokers partitions could be; nothing moves.
+    """Plan moves of partitions to brokers; nothing moves.
 
     \b
     ottla partition plan flights --brokers 2,3,4
@@ -289,7 +289,7 @@ async def unthrottle(admin: Admin) -> None:
     \b
     ottla partition unthrottle
 
-    `ottla partition reassign --throttle` leaves it where it does not --wait.
+    `ottla partition reassign --throttle` leaves its throttle unless it is used with --wait.
     """  # noqa: D301
     throttled = await remove_throttle(admin)
     click.echo(

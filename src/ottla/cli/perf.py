@@ -57,7 +57,7 @@ def show_performance(topic: str, found: Performance, form: str) -> None:
 @options.bootstrap
 @options.output
 def consume(topic: str, most: int | None, bootstrap: str, form: str) -> None:
-    """Read TOPIC to its end as fast as it comes. Nothing of it is shown.
+    """Read TOPIC to its end as fast as possible. Shows no records.
 
     \b
     ottla perf consume scratch
@@ -98,8 +98,8 @@ def produce(
     ottla perf produce scratch
     ottla perf produce scratch -n 100000 --size 1KiB --acks 1 -o json
 
-    The figures are those of one client on this machine, which shares it with the broker where
-    both run on it.
+    The figures are those of one client on this machine. If the broker also runs on it, they share
+    the machine.
     """  # noqa: D301
     wanted = ProducerOptions(acks=_ACKS[acks], compression_type=compression, client_id="ottla-cli")
     found = asyncio.run(measured_produce(bootstrap, topic, count, record_bytes, wanted))

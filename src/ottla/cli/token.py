@@ -30,8 +30,8 @@ def token() -> None:
     ottla topic list --config job.properties
     ottla token list --config me.properties
 
-    Who has a token is its owner to the brokers, until it ends. Give it to a job in place of a
-    password. Brokers need delegation.token.secret.key, and a listener with SCRAM.
+    A client that has a token acts as the token's owner until it expires. Give it to a job in place
+    of a password. Brokers need delegation.token.secret.key, and a listener with SCRAM.
     """  # noqa: D301
 
 
@@ -69,7 +69,7 @@ async def create(
     to: Path | None,
     form: str,
 ) -> None:
-    """Make a token of yours, or of another user.
+    """Make a token for yourself, or for another user.
 
     \b
     ottla token create --to job.properties --config me.properties
@@ -126,8 +126,8 @@ async def expire(admin: Admin, identity: str, period_ms: int) -> None:
     ottla token expire Yo2Q3Q_hT7S9ypfIZ2CyVA
     ottla token expire Yo2Q3Q_hT7S9ypfIZ2CyVA --in 10m
 
-    Its owner may, and its renewers. No client can log in with it then; connections that are logged
-    in stay until the time at which it would have ended.
+    Only its owner and its renewers may do this. Afterwards no client can log in with it; existing
+    connections stay until the time at which it would have expired.
     """  # noqa: D301
     found = await admin.tokens.find_one(identity)
     end_ms = await admin.tokens.expire(found.hmac, period_ms)
@@ -163,13 +163,13 @@ async def list_(admin: Admin, owners: tuple[Principal, ...], form: str) -> None:
 @click.option("--for", "period_ms", type=span, default=-1, help="How long from now on: 12h, 1d.")
 @connected
 async def renew(admin: Admin, identity: str, period_ms: int) -> None:
-    """Let a token be good for longer, within its lifetime.
+    """Renew a token, within its maximum lifetime.
 
     \b
     ottla token renew Yo2Q3Q_hT7S9ypfIZ2CyVA
     ottla token renew Yo2Q3Q_hT7S9ypfIZ2CyVA --for 12h
 
-    Its owner may, and its renewers. A token that has expired cannot be renewed.
+    Only its owner and its renewers may do this. A token that has expired cannot be renewed.
     """  # noqa: D301
     found = await admin.tokens.find_one(identity)
     click.echo(

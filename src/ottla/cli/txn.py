@@ -52,8 +52,8 @@ def abort(
     ottla txn abort loader-1
     ottla txn abort --partition flights-0 --start-offset 1042
 
-    The second form is for a transaction that hangs: no coordinator knows it, so nothing else
-    will end it (`ottla txn hanging`). It is refused where a coordinator knows it.
+    The second form is for a transaction that hangs: no coordinator knows it, so nothing else will
+    end it (`ottla txn hanging`). It is refused if a coordinator knows the transaction.
     """  # noqa: D301
     if (transactional_id is None) == (partition is None):
         raise click.UsageError("give an ID, or --partition with --start-offset")

@@ -64,8 +64,8 @@ def add(name: str, store: str | None, bootstrap: str) -> None:
     ottla user add alice
     ottla user add alice < password.txt
 
-    What the user may do is said by ACLs: see `ottla acl add`. Before the first start of a cluster
-    whose brokers log in to each other, `--store` makes their user and the first administrator:
+    ACLs say what the user may do: see `ottla acl add`. Before the first start of a cluster whose
+    brokers log in to each other, `--store` creates their user and the first administrator:
 
     \b
     ottla user add broker --store server.properties
@@ -138,8 +138,8 @@ def password(name: str, end_sessions: bool, store: str | None, bootstrap: str) -
     ottla user password alice
     ottla user password alice --end-sessions
 
-    --end-sessions removes the user on every broker first, which closes its connections, and makes
-    it again: where that is interrupted, run it again, or `ottla user add`.
+    --end-sessions first removes the user on every broker, which closes its connections, and then
+    adds it again. If that is interrupted, run it again, or `ottla user add`.
     """  # noqa: D301
     if end_sessions and store is not None:
         raise click.UsageError("--end-sessions asks the brokers: leave --store out")

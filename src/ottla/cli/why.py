@@ -35,7 +35,7 @@ from ottla.wire.messages.decisions import DescribedRebalance, RebalanceCause
 def why() -> None:
     """Show why a partition or group is as it is: decisions, evidence, settings.
 
-    Each broker remembers the latest decisions it took since it started; all are asked.
+    Each broker remembers its latest decisions since it started; all brokers are asked.
     """
 
 
@@ -122,7 +122,7 @@ async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
     ottla why lso flights-0
     ottla why lso flights-0 -o json
 
-    Readers of committed records see what lies before the first transaction that is not decided.
+    Consumers with read_committed see the records before the first undecided transaction.
     """  # noqa: D301
     found = await stable_offset_of(admin, name)
     if form == "json":
@@ -316,8 +316,8 @@ async def retention(admin: Admin, name: TopicPartition, form: str) -> None:
     ottla why retention flights-0
     ottla why retention flights-0 -o json
 
-    Readers are those named in ottla.retention.hold.groups; what was deleted before one of them had
-    read it is shown as a decision.
+    Readers are the groups named in ottla.retention.hold.groups. If records were deleted before such
+    a group had read them, that is shown as a decision.
     """  # noqa: D301
     found = await retention_of(admin, name)
     standing = found.standing

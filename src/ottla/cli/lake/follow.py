@@ -62,10 +62,10 @@ def changelog(topic: str, target: str, bootstrap: str, form: str, **given: Any) 
     ottla lake changelog planes --to /lake/planes --every 10s
     ottla lake changelog shop.orders --to /lake/orders --key json --value debezium-json
 
-    The row of a key is its latest record; a record with a null value deletes it, and so does an
-    envelope of Debezium with op d. A history has a row of each record, with the time for which it
-    held (valid_from, valid_to). Run it again and it applies only what came since. Killed at any
-    step it neither loses nor repeats a change. Of two with --every the older one stops.
+    The row of a key is its latest record. A record with a null value deletes the row, and so does a
+    Debezium envelope with op d. A history has a row for each record, with the time for which it was
+    valid (valid_from, valid_to). Run again, it applies only new records. Killed at any step it
+    neither loses nor repeats a change. If two run with --every, the older one stops.
     """  # noqa: D301
     loads = import_lake()
     is_one_run = given["every"] is None
@@ -103,7 +103,7 @@ def follow(
     form: str,
     **given: Any,
 ) -> None:
-    """Load what comes into TOPIC, exactly once, until stopped.
+    """Load new records of TOPIC, exactly once, until stopped.
 
     \b
     ottla lake follow flights --to /lake/flights
@@ -113,8 +113,8 @@ def follow(
     ottla lake follow flights.toml
 
     A line for each commit says what it added, and how far the table is behind the topic in records
-    and in time. SIGTERM and Ctrl-C end it after the commit that runs. Killed at any step it neither
-    loses nor doubles: start it again. Where two follow into one table, the older one stops.
+    and in time. SIGTERM and Ctrl-C end it after the current commit. Killed at any step it neither
+    loses nor duplicates records: start it again. If two follow into one table, the older one stops.
     """  # noqa: D301
     lake = import_lake()
     once, end = given["once"], given["end"]

@@ -24,7 +24,7 @@ from ottla.cli.text.output import show, show_one
 @options.bootstrap
 @options.output
 def load(topic: str, target: str, bootstrap: str, form: str, **given: Any) -> None:
-    """Load what is new in TOPIC into the table DIR, exactly once.
+    """Load new records of TOPIC into the table DIR, exactly once.
 
     \b
     ottla lake load flights --to /lake/flights
@@ -34,8 +34,8 @@ def load(topic: str, target: str, bootstrap: str, form: str, **given: Any) -> No
     ottla lake load flights --to /lake/flights --partition-by hour --allowed-lateness 10m
     ottla lake load flights --to /lake/flights --master spark://head:7077 --conf spark.cores.max=8
 
-    Run it again and it loads only what came since. Killed at any step it neither loses nor
-    doubles. After it a ledger accounts for every offset.
+    Run again, it loads only new records. Killed at any step it neither loses nor duplicates
+    records. Afterwards a ledger accounts for every offset.
     """  # noqa: D301
     loads = import_lake()
     with ProgressLine(shown=form != "json") as line:
@@ -50,16 +50,16 @@ def load(topic: str, target: str, bootstrap: str, form: str, **given: Any) -> No
 @options.output
 @click.pass_context
 def run(ctx: click.Context, /, path: str, bootstrap: str, form: str, **spark: Any) -> None:
-    """Load once what a pipeline says, and account for every offset.
+    """Load a pipeline once, and account for every offset.
 
     \b
     ottla lake run flights.toml
     ottla lake run flights.toml --master spark://head:7077
     */5 * * * * ottla lake run /etc/ottla/flights.toml
 
-    Exits with 0 where it loaded or nothing was new; 1 where it failed (nothing is committed, unless
-    the error says so, or only a file of [report] could not be made); 2 where the file is wrong; 3
-    where records were deleted before they were loaded; 4 where another load committed first.
+    Exits with 0 if it loaded or nothing was new; 1 if it failed (nothing is committed, unless the
+    error says so, or only a file of [report] could not be written); 2 if the file is wrong; 3 if
+    records were deleted before they were loaded; 4 if another load committed first.
     """  # noqa: D301
     loads = import_lake()
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
@@ -96,13 +96,13 @@ def try_schema(
     form: str,
     **decoding: Any,
 ) -> None:
-    """Say what columns the last records of TOPIC would give.
+    """Show what columns the last records of TOPIC would give.
 
     \b
     ottla lake try-schema flights --value json
     ottla lake try-schema orders --value avro --schema-file new.avsc --to /lake/orders --last 100000
 
-    Nothing is written. Exits with 3 where records would be refused.
+    Nothing is written. Exits with 3 if records would be refused.
     """  # noqa: D301
     loads = import_lake()
     trial = loads.try_schema(topic, target=target, last=last, bootstrap=bootstrap, **decoding)
@@ -153,8 +153,8 @@ def environment(path: str) -> None:
         --conf spark.executorEnv.PYTHONPATH=environment/lib \\
         --conf spark.pyspark.python=python3.11
 
-    The workers need a Python of the same version as this one, under that name on their path, and
-    nothing of ottla. PySpark is left out: the executors' Spark has its own.
+    The workers need a Python of the same version as this one, under that name on their path, but no
+    part of ottla. PySpark is left out: the executors' Spark has its own.
     """  # noqa: D301
     import_lake()
     from ottla.lake.edges.environment import PYTHON, ship  # noqa: PLC0415  # Arrow is an extra.

@@ -41,8 +41,8 @@ def verify(
     ottla lake verify /lake/flights --offline
     ottla lake verify s3://lake/flights --spark --master spark://head:7077
 
-    Names every offset that is missing, doubled or altered; exits with 3 where there is one, and
-    with 1 where the table has no load yet.
+    Names every offset that is missing, duplicated or altered. Exits with 3 if there is one, and
+    with 1 if the table has no load yet.
     """  # noqa: D301
     if given["on_spark"] and given["master"] == "here":
         raise click.UsageError("--spark and --here contradict each other: leave one out")
@@ -100,16 +100,16 @@ def _show(found: Any) -> None:
 def certificate(
     ctx: click.Context, /, table: TableArgument, path: str | None, offline: bool
 ) -> None:
-    """Verify a table and write down what is proven of it.
+    """Verify a table and write its proof to a file.
 
     \b
     ottla lake certificate /lake/flights --to flights.json
     ottla lake certificate flights.toml --to flights.json
     python examples/check_certificate.py flights.json /lake/flights
 
-    The document names every file with its SHA-256 and accounts for every offset. Keep it away
-    from the table: a later certificate has to repeat it. Exits with 3 where the table is not
-    proven; the certificate is written and says so.
+    The document names every file with its SHA-256 and accounts for every offset. Keep it apart from
+    the table: a later certificate must repeat it. If the table is not proven, the certificate is
+    written and says so, and the exit code is 3.
     """  # noqa: D301
     loads = import_lake()
     document = loads.certificate(

@@ -52,8 +52,8 @@ def publish(
     ottla lake publish flights.csv --to flights --key carrier --records-per-second 5000
     ottla lake publish events.jsonl --to events --dry-run
 
-    Rows keep their order within each partition. Killed at any moment, the same command goes on
-    where it was: each row is there once for readers with read_committed.
+    Rows keep their order within each partition. Killed at any moment, the same command continues
+    where it was: consumers with read_committed see each row exactly once.
     """  # noqa: D301
     lake = import_lake()
     with ProgressLine() as line:

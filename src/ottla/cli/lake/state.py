@@ -32,7 +32,7 @@ _BUCKET = re.compile(r"/data/(event_(?:day|hour|month))=[^/]+/[^/]+$")
 @click.option("--offline", is_flag=True, help="Do not ask the topic: no lag.")
 @options.output
 def status(table: TableArgument, offline: bool, form: str) -> None:
-    """Say what a table holds, and how far it is behind.
+    """Show what a table contains, and how far it lags.
 
     \b
     ottla lake status flights.toml
@@ -89,15 +89,15 @@ def _brief(seconds: float | None) -> str:
 @click.option("--html", "page", metavar="FILE", help="Write a report with plots to a file.")
 @options.output
 def history(table: TableArgument, last: int | None, page: str | None, form: str) -> None:
-    """List the commits of a table, with what is on record.
+    """List the commits of a table, with unusual events.
 
     \b
     ottla lake history /lake/flights
     ottla lake history flights.toml --last 10 -o json
     ottla lake history flights.toml --html flights.html
 
-    On record is what is not plain loading: losses that were accepted, problems that were
-    overridden, offsets that could not be read, dead letters, changes of columns.
+    Unusual events are accepted losses, overridden problems, unreadable offsets, dead letters and
+    changed columns.
     """  # noqa: D301
     import_lake()
     from ottla.lake.edges.report import write_report  # noqa: PLC0415  # Arrow is an extra.
@@ -124,14 +124,14 @@ def history(table: TableArgument, last: int | None, page: str | None, form: str)
 @options.output
 @click.pass_context
 def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
-    """Say what a run would load now; nothing is written.
+    """Show what a run would load now; nothing is written.
 
     \b
     ottla lake plan flights.toml
 
-    For each partition: where the table stands, where reading starts and ends, about how many bytes
-    that is, and how old the first record is that is not loaded yet. Exits with 3 where records are
-    lost already and the pipeline does not accept it.
+    For each partition: the table's position, the offsets that would be read, about how many bytes
+    these are, and the age of the first record that is not loaded yet. Exits with 3 if records are
+    lost already and the pipeline does not accept that.
     """  # noqa: D301
     pipeline = read_pipeline(ctx, path, bootstrap)
     from ottla.lake.edges.planned_load import look  # noqa: PLC0415  # Arrow is an extra.
@@ -171,9 +171,9 @@ def _verdict(found: Any) -> str:
 )
 @options.output
 def files(target: str, sql: str | None, store_options: dict[str, str], form: str) -> None:
-    """List the Parquet files that count in the table in DIR.
+    """List the Parquet files that belong to the table in DIR.
 
-    Read these and no others: a folder also has files of running and of failed loads, and files that
+    Read only these files: the folder also has files of running and of failed loads, and files that
     a compaction has replaced.
 
     \b

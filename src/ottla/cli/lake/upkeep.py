@@ -29,15 +29,15 @@ _DECODING = ("value", "key", "decode_file")
 @of_table
 @options.output
 def compact(table: TableArgument, form: str, **given: Any) -> None:
-    """Make one of small neighbouring files of the table in DIR.
+    """Merge small neighbouring files of the table in DIR.
 
     \b
     ottla lake compact /lake/flights
     ottla lake compact flights.toml
     ottla lake compact /lake/flights --target-size 512MB --here
 
-    Rows, offsets and the proof stay the same. Loads may go on meanwhile; killed at any step it
-    changes nothing or all. The old files stay for readers until `ottla lake expire`.
+    Rows, offsets and the proof stay the same. Loads may run meanwhile. Killed at any step it
+    changes all or nothing. The old files stay for readers until `ottla lake expire`.
     """  # noqa: D301
     given["store_options"] = table.store_options
     done = import_lake().compact(table.target, **given)
@@ -70,16 +70,16 @@ def compact(table: TableArgument, form: str, **given: Any) -> None:
 def expire(
     table: TableArgument, older_than_ms: int | None, keep: int | None, dry_run: bool, form: str
 ) -> None:
-    """Delete files of the table in DIR that only old versions have.
+    """Delete files of the table in DIR that only old versions use.
 
     \b
     ottla lake expire /lake/flights --dry-run
     ottla lake expire /lake/flights --older-than 7d
     ottla lake expire flights.toml --keep 3
 
-    Compaction and replacement leave the files that they replace, for readers that have begun with
-    them and for older versions of a Delta or Iceberg table. Of an Iceberg table the old snapshots
-    go, too. Manifests stay: the table is proven as before.
+    Compaction and replacement keep the files that they replace, for running readers and for older
+    versions of a Delta or Iceberg table. Old snapshots of an Iceberg table are deleted, too.
+    Manifests stay, so the table is proven as before.
     """  # noqa: D301
     done = import_lake().expire(
         table.target,
@@ -142,9 +142,9 @@ def replace(
     ottla lake replace flights --to /lake/flights --from 0:0,1:50 --until 0:100,1:80 --here
     ottla lake replace flights.toml --offsets 0:100-200
 
-    The table has loaded these offsets before. Other rows stay, and so do its positions. The ranges
-    change in one commit. Where nothing differs it says so and commits nothing, so that it may be
-    repeated. Options that say how values are decoded hold for later loads, too.
+    The table has loaded these offsets before. Other rows and the table's positions stay. All ranges
+    change in one commit. If nothing differs, it says so and commits nothing, so that it may be
+    repeated. Options that say how values are decoded also apply to later loads.
     """  # noqa: D301
     starts, ends = _boundaries(offsets, start, end)
     lake = import_lake()

@@ -88,11 +88,12 @@ def produce(
     ottla consume flights --json | ottla produce copy --json
 
     With --json keys, values and headers arrive byte for byte, null and binary ones as well, with
-    their timestamps and partitions (without the field: now; by the key).
+    their timestamps and partitions. A missing timestamp is set to now, and a missing partition is
+    chosen by the key.
 
-    A topic that is not there is created, if the cluster allows that. Records with a key go to the
-    partition that Java's producer would choose. Shows how many were delivered, and the first
-    error; exits with 1 where there was one.
+    A missing topic is created, if the cluster allows that. Records with a key go to the partition
+    that Java's producer would choose. Shows how many records were delivered, and the first error;
+    exits with 1 if there was an error.
     """  # noqa: D301
     if as_json and (separator is not None or null is not None):
         raise click.UsageError("--json says key and null itself: leave out --key-separator, --null")

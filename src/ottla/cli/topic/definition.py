@@ -204,9 +204,9 @@ async def describe(
     ottla topic describe --regex 'flights-.*'
     ottla topic describe --under-replicated
 
-    Settings are shown that were set, rather than left at their defaults; with -o json in the
-    numbers that the brokers have. One name gives an object, others a list.
-    With one of the conditions only the partitions that meet it, of the names or of all topics.
+    Shows the settings that are not at their defaults; with -o json in the brokers' units. With -o
+    json one name gives an object, several a list. With a condition such as --unavailable, it shows
+    only the partitions that meet it, of the named topics or of all.
     """  # noqa: D301
     asked = (
         (under_replicated, lambda one: one.is_under_replicated),

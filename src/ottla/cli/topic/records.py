@@ -44,15 +44,15 @@ def moment_or_end(text: str) -> int:
 @connected
 @options.output
 async def offsets(admin: Admin, words: tuple[str, ...], time_ms: int | None, form: str) -> None:
-    """Show where the logs of partitions begin and end. With --at also what came when.
+    """Show where the logs of partitions begin and end. --at adds the offset of a time.
 
     \b
     ottla topic offsets flights
     ottla topic offsets flights planes-0 --at 10m
     ottla topic offsets flights --at '2024-01-31 09:00' -o json
 
-    A topic's name stands for all of its partitions. No offset is shown where all records are
-    older than the time.
+    A topic's name means all of its partitions. No offset is shown if all records are older than the
+    time.
     """  # noqa: D301
     places = await named(admin, words)
     starts = await admin.logs.offsets(dict.fromkeys(places, EARLIEST))
@@ -123,14 +123,15 @@ _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_ke
 def compact(
     name: str, dry_run: bool, now: bool, waits: bool, timeout: int, bootstrap: str, form: str
 ) -> None:
-    """Compact TOPIC: of each key only the latest record stays.
+    """Compact TOPIC: keep only the latest record of each key.
 
     \b
     ottla topic compact planes --dry-run
     ottla topic compact planes --now --wait
 
-    Brokers do it by themselves when enough is dirty; `ottla why compaction planes-0` shows. Every
-    replica is compacted where it is. What min.compaction.lag.ms protects stays.
+    Brokers compact by themselves when enough of a log is dirty: see `ottla why compaction
+    planes-0`. Every replica is compacted on its own broker. Records that min.compaction.lag.ms
+    protects stay.
     """  # noqa: D301
     if dry_run == now:
         raise click.UsageError("say --dry-run, or --now")
@@ -202,15 +203,15 @@ _DELETION_COLUMNS = ["topic", "partition", "old_start", "new_start", "deleted"]
 def delete_records(
     words: tuple[str, ...], before: Position, yes: bool, bootstrap: str, form: str
 ) -> None:
-    """Delete the records of partitions below a place. This cannot be undone.
+    """Delete the records of partitions below an offset. This cannot be undone.
 
     \b
     ottla topic delete-records flights-0 --before 1234
     ottla topic delete-records flights --before 7d
     ottla topic delete-records flights planes --before latest --yes
 
-    A topic's name stands for all of its partitions. The logs begin at the place from then on; the
-    disk gets its space back segment by segment.
+    A topic's name means all of its partitions. The logs begin at that offset from then on; disk
+    space is freed segment by segment.
     """  # noqa: D301
 
     async def look(admin: Admin) -> tuple[Offsets, Offsets]:
