@@ -167,8 +167,8 @@ async def health(context: click.Context, admin: Admin, form: str) -> None:
 
     Under-replicated: a replica is not in sync. Offline: there is no leader. Under min ISR: acks=all
     is refused. At min ISR: acks=all is refused if one more replica leaves the ISR. Also shown:
-    disks that are full or failed, internal topics that were created with too few replicas, and logs that
-    a broker fails to compact.
+    disks that are full or failed, internal topics that were created with too few replicas, and
+    logs that a broker fails to compact.
     """  # noqa: D301
     found = await cluster_diagnosis.health(admin)
     if form == "json":
