@@ -1,4 +1,4 @@
-"""Commits that may not have happened, and files that a failed load leaves in the table's folder."""
+"""Treats commits whose outcome is unknown, and removes the files of failed loads."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,12 +15,12 @@ from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 
 class CommitRefused(OttlaError):
-    """The log refused a commit, or its answer was lost. Another try may succeed."""
+    """The table's log refused a commit, or its answer was lost. A retry may succeed."""
 
 
 @dataclass(slots=True)
 class Doubt:
-    """Records whether a commit was tried; from then on it may have happened without an answer."""
+    """Records whether a commit was tried. From then on, an error does not mean that it failed."""
 
     is_tried: bool = False
 
@@ -29,7 +29,8 @@ class Doubt:
 def doubted_once_tried(place: str, version: int) -> Iterator[Doubt]:
     """Raise PutUnknown if the storage fails after the commit of `version` was tried.
 
-    The commit's files stay then. A commit that a full or read-only disk refused did not happen.
+    The commit's files stay then, as it may have succeeded. If the disk was full or read-only, the
+    commit did not happen, and the error is raised unchanged.
     """
     doubt = Doubt()
     try:
@@ -60,7 +61,7 @@ def sync_written(store: FileStore, folder: str, *, after: str) -> None:
 
 
 class Steps:
-    """The completed steps of a load; `on_step` is called with the name of each."""
+    """The completed steps of a load. `on_step` is called with the name of each step."""
 
     def __init__(self, on_step: Callable[[str], None]) -> None:
         self.done: set[str] = set()
@@ -78,8 +79,7 @@ def removed_on_failure(
 ) -> Iterator[None]:
     """Remove the load's files if it fails, unless a manifest may name them.
 
-    A task that is still running may write one more file, which becomes an orphan like those of a
-    killed load.
+    A task that is still running may write one more file. It is removed later, as orphans are.
     """
     try:
         yield
@@ -91,7 +91,7 @@ def removed_on_failure(
 
 
 def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Steps) -> bool:
-    """Return whether it is certain that no manifest names the load's files, nor ever will."""
+    """Return True if it is certain that no manifest will ever name the load's files."""
     if "manifest offered" not in steps.done:
         return True
     if isinstance(error, LoadLost | FencedWriter):

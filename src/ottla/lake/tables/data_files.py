@@ -3,9 +3,8 @@
     data/v<version>-<load id>-p<partition>-<start>-<attempt>.parquet
     data/event_day=2026-11-23/v<version>-…
 
-Files of a table that is partitioned by event time lie in folders of their buckets.
-
-A name says which load wrote the file: its version and its id.
+In a table that is partitioned by event time, each bucket has its own folder. The version and the id
+in a name are those of the load that wrote the file.
 """
 
 import re
@@ -21,8 +20,8 @@ FOLDER = "data/"
 DEAD_LETTERS = "_dead_letters/"  # Files in it are named like those in the folder of data.
 _HIDDEN = "_ottla/hidden/"  # Also named like data files; only changelog tables have them.
 _FOLDERS = (FOLDER, DEAD_LETTERS, _HIDDEN)
-# If listing is expensive, only files of this many recent versions are checked on each commit, and
-# older ones occasionally.
+# If the store has to list many pages, only files of this many recent versions are checked for
+# orphans each time, and all files once in this many versions.
 _LOOKED_AT_OFTEN = 20
 _ID = len("v0000000001-")
 _STEM = _ID + 32  # Length of version and load id in a name.
@@ -31,7 +30,7 @@ _PATH = re.compile(rf"(?:{FOLDER}(?:event_[^/]+/)?|{DEAD_LETTERS}){_NAME.pattern
 
 
 def file_stem(version: int, load_id: str, partition: int, start: int) -> str:
-    """Return the start of the names of a range's files, relative to the store's root.
+    """Return the prefix of the paths of a range's files, relative to the store's root.
 
     A task attempt appends a hyphen, its own name, and `.parquet`.
     """
@@ -39,7 +38,7 @@ def file_stem(version: int, load_id: str, partition: int, start: int) -> str:
 
 
 def load_stem(version: int, load_id: str) -> str:
-    """Return the start of the names of all files of a load, in the folder of data."""
+    """Return the prefix of the names of all files of a load."""
     return f"v{version:010d}-{load_id}"
 
 
@@ -63,7 +62,7 @@ def remove_load(store: FileStore, version: int, load_id: str) -> None:
 
 
 def _has_buckets(store: FileStore) -> bool:
-    """Return whether data files lie in folders of event-time buckets: in a table, all or none."""
+    """Return whether the table's data files are in folders of event-time buckets."""
     if store.lists_all_at_once:
         return any(is_folder(name) for name in store.names(FOLDER))
     first = next(iter(store.files(FOLDER)), None)
@@ -71,7 +70,7 @@ def _has_buckets(store: FileStore) -> bool:
 
 
 def _names(store: FileStore, loads: int) -> list[str]:
-    """Return the names of the data files to check this time, relative to the folder of data."""
+    """Return the names of the data files to check for orphans, relative to the folder of data."""
     is_due = store.lists_all_at_once or loads % _LOOKED_AT_OFTEN == 0
     if is_due and _has_buckets(store):
         return [file.path.removeprefix(FOLDER) for file in store.files(FOLDER)]
@@ -85,11 +84,11 @@ def remove_orphans(
     loads_now: Callable[[], Sequence[str]],
     paths_named: Callable[[int], set[str]],
 ) -> list[str]:
-    """Remove files of versions that other loads have taken; return their names.
+    """Remove files of loads that lost their version to another load; return the files' names.
 
     `loads_now` returns `<load id>:<number of its files>` for each version from 1. `paths_named`
-    reads the paths in a version's manifest. Files of a load that is still running stay, because it
-    has yet to find out that it lost. Files for the next version stay, too.
+    reads the paths in a version's manifest. Files of a load that is still running stay, and so do
+    files for the next version, which may still be committed.
     """
     loads = loads_now()
     versions: dict[str, int] = {}
@@ -97,19 +96,19 @@ def remove_orphans(
     for version, load in enumerate(loads, start=1):
         load_id, _, count = load.partition(":")
         versions[load_id], counts[load_id] = version, int(count)
-    # Hot: search by the load id in the name, since a table has many files. A compaction that was
-    # overtaken by other commits has the id of a later version than its files' names say.
+    # Hot: search by the load id in the name, since a table has many files. A compaction that
+    # committed on top of others has a later version than its files' names.
     found: dict[str, list[str]] = {}
     for name in _names(store, len(loads)):
         at = name.rfind("/") + 1
         found.setdefault(name[at + _ID : at + _STEM], []).append(FOLDER + name)
-    # Where the count matches exactly, the manifest need not be read.
+    # If a load has as many files as its manifest, the manifest need not be read.
     found = {one: paths for one, paths in found.items() if len(paths) != counts.get(one)}
     for name in store.names(DEAD_LETTERS):
         found.setdefault(name[_ID:_STEM], []).append(DEAD_LETTERS + name)
     idle = {load_id for load_id in found if not running.may_run(load_id)}
-    # A load that commits on top of others has files named for an earlier version, and may have
-    # committed and ended after the first look.
+    # A load that commits on top of others has files named for an earlier version. It may have
+    # committed and ended after the first call of `loads_now`.
     unknown = idle - versions.keys()
     if unknown:
         idle -= unknown & {load.partition(":")[0] for load in loads_now()}
@@ -129,16 +128,16 @@ def remove_orphans(
     return sorted(path.removeprefix(FOLDER).removeprefix(DEAD_LETTERS) for path in removed)
 
 
-# The form of file names that task attempts write.
+# The names of files that task attempts write.
 _ATTEMPT = re.compile(r"v\d{10}-[0-9a-f]{32}-p\d+-\d{20}-[0-9A-Za-z]+\.parquet(\.tmp)?")
 _OF_TASKS = frozenset({DATA_FOLDER, DEAD_LETTERS_FOLDER})
 
 
 def files_present(store: FileStore) -> tuple[list[str], list[str]]:
-    """Return files whose names are not from tasks, and files of tasks, committed or not.
+    """Return foreign files, whose names are not from tasks, and files of tasks, committed or not.
 
-    Readers skip names that begin with a dot or an underscore; so does this function, except for the
-    folder of dead letters. Outside the folders of tasks only Parquet files are returned.
+    Names that begin with a dot or an underscore are skipped, as readers do, except for the folder
+    of dead letters. Outside the folders of tasks only Parquet files are returned.
     """
     foreign, of_tasks = [], []
     for top in store.top():

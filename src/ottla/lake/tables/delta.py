@@ -3,16 +3,15 @@
     DIR/_delta_log/00000000000000000003.json     {commitInfo}, {add} for each file, {txn} twice
 
 Tasks have written the files; a commit adds them to the log by name, with statistics from their
-footers. The log's entry appears in one step (a rename that fails where the name is taken, on S3 a
-conditional PUT), and with it files and positions.
+footers. Files and positions become visible together, because the log entry appears in one step: a
+rename that fails if the name exists, or a conditional PUT on S3.
 
 The newest load is recorded in two of Delta's application transactions, because checkpoints keep
 those after old log entries are gone: `ottla` is the manifest's version, `ottla.digest` the
-first 60 bits of its digest. Delta refuses a commit of an application transaction by a writer that
-has not seen an earlier commit of the same one; but it accepts a repeated commit by a writer that
-has. So the newest load in the log is looked up before each try. Delta also accepts the removal of
-a file that another commit has already removed: so a commit that removes files is tried against one
-version of the log only.
+first 60 bits of its digest. Delta refuses a commit if a concurrent commit has the same application
+transaction, but it does not refuse a repeated one. So the newest load in the log is looked up
+before each try. Delta also accepts the removal of a file that another commit has already removed.
+So delta-rs must not retry a commit that removes files on a newer version of the log.
 """
 
 import json
@@ -48,9 +47,9 @@ from ottla.lake.tables.table import LiveFile
 
 _VERSION_APP = "ottla"
 _DIGEST_APP = "ottla.digest"
-# The number of digest digits that fit into the number of an application transaction.
+# The number of hexadecimal digits of a digest that fit into an application transaction's version.
 _DIGITS = 15
-# Full snapshots of the log, so that opening the table reads few entries.
+# Write checkpoints often, so that opening the table reads few log entries.
 _SETTINGS = {"delta.checkpointInterval": "10"}
 _RETENTION = "delta.deletedFileRetentionDuration"
 _FILE_COLUMNS = ("path", "size_bytes", "num_records")
@@ -106,8 +105,8 @@ class DeltaLog(TableLog):
         with self._errors():
             needed = set(_live(table))
             if _RETENTION in table.metadata().configuration:
-                # The table's owner sets how long removed files stay; Delta's vacuum lists the older
-                # ones.
+                # The table's owner sets how long removed files stay. Delta's vacuum lists the files
+                # that have passed this time.
                 removed = [entry.removed for entry in read_entries(self._store)[0]]
                 needed |= set().union(*removed) - set(table.vacuum(dry_run=True))
         return needed
@@ -130,14 +129,15 @@ class DeltaLog(TableLog):
         adds = self._adds(manifest, wanted, buckets)
         try:
             if not is_wider and _MORE_FIELDS in changes.values():
-                # New columns get a commit of their own before the files that have them; until then
-                # readers see nulls.
+                # Add new columns in a separate commit, before the files that have them. Readers see
+                # nulls in between.
                 table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
                 return self._commit_once(manifest, digest, doubt)
             doubt.is_tried = True
             self._try(table, manifest, digest, adds, wanted if is_wider else None)
         except (DeltaError, OSError) as error:
-            # Another commit came first, or the answer to ours was lost: the log shows which.
+            # Another commit came first, or the answer to this commit was lost. The next try finds
+            # out which from the log.
             refusal = refusal_of_disk(error)
             if refusal is None:
                 raise self._failed(error) from error
@@ -149,7 +149,7 @@ class DeltaLog(TableLog):
         return True
 
     def _sync(self, before: int, manifest: Manifest) -> None:
-        """Force the log entry to disk. Even on failure the files stay: the commit is in the log."""
+        """Force the log entry to disk. On failure the files stay, as the commit is in the log."""
         try:
             sync_written(self._store, LOG_FOLDER, after=f"{before:020d}.json")
         except OSError as error:
@@ -167,7 +167,7 @@ class DeltaLog(TableLog):
         adds: Sequence[AddAction],
         wider: Schema | None,
     ) -> None:
-        """Commit. With `wider` columns, `manifest` removes and replaces all files of the table."""
+        """Commit to the log. If `wider` columns are given, `manifest` replaces all files."""
         now = manifest.created_ms
         removes = [
             RemoveAction(file.path, manifest.kind != "compaction", now, file.size_bytes)
@@ -216,7 +216,7 @@ class DeltaLog(TableLog):
     def _require_fitting(
         self, table: DeltaTable, wanted: Schema, changes: Mapping[str, int], buckets: Buckets
     ) -> None:
-        """Refuse a load whose columns differ from those of a table that another program made."""
+        """Raise OttlaError if the load's columns do not fit the table that another program made."""
         found, kinds = _types(table.schema()), _types(wanted)
         problems = [
             f"its column {name} is {found[name]}, and {kinds[name]} in the load"
@@ -246,7 +246,7 @@ class DeltaLog(TableLog):
             ) from error
 
     def _require_all_anew(self, table: DeltaTable, manifest: Manifest) -> None:
-        """Refuse wider columns if any file with narrower ones would stay."""
+        """Raise OttlaError if a file with narrower columns would stay in the table."""
         staying = set(_live(table)) - {file.path for file in manifest.removed}
         if staying:
             raise OttlaError(
@@ -312,7 +312,10 @@ def _live(table: DeltaTable) -> dict[str, LiveFile]:
 
 
 def _partition_fields(buckets: Buckets) -> list[Any]:
-    """Return the partition column, which is not in the files: days are dates, other units text."""
+    """Return the partition column, which is not in the files.
+
+    Days are dates, and other units are text.
+    """
     if buckets.by == "none":
         return []
     kind = pa.date32() if buckets.by == "day" else pa.string()
@@ -325,7 +328,7 @@ def _partition_values(buckets: Buckets, bucket: str) -> dict[str, str | None]:
 
 
 def _events(files: pa.Table) -> list[str]:
-    """Return the event-time bucket of each file in the log; empty strings without buckets."""
+    """Return the event-time bucket of each file in the log; empty if files have no buckets."""
     names = (f"partition.{column_name(by)}" for by in BY)
     columns = [files.column(name) for name in names if name in files.column_names]
     if len(columns) != 1:
@@ -334,7 +337,10 @@ def _events(files: pa.Table) -> list[str]:
 
 
 def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
-    """Return each column's lower or upper bounds, if it has any, as Parquet stores values."""
+    """Return the lower or upper bounds of columns that have some, one for each file.
+
+    Values are as Parquet stores them. `prefix` is `min` or `max`.
+    """
     found = {}
     for name in _BOUNDED:
         if f"{prefix}.{name}" in files.column_names:
@@ -361,7 +367,7 @@ _SAME, _MORE_FIELDS, _OTHER_TYPE = range(3)
 
 
 def _change(found: Any, wanted: Any) -> int:
-    """Return how a Delta type must change: not at all, by added fields only, or otherwise."""
+    """Return whether a Delta type is the same, needs more fields, or must be another type."""
     if not (isinstance(found, dict) and isinstance(wanted, dict)):
         return _SAME if found == wanted else _OTHER_TYPE
     if found["type"] != wanted["type"]:
@@ -381,7 +387,7 @@ def _change(found: Any, wanted: Any) -> int:
 
 
 def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
-    """Return how each column must change."""
+    """Return the change that each column of `wanted` needs in the table, see `_change`."""
     found = _types(table.schema())
     return {
         name: _change(found[name], kind) if name in found else _MORE_FIELDS
@@ -390,7 +396,7 @@ def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
 
 
 def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) -> list[str]:
-    """Return how other programs have changed the table's columns."""
+    """Return how the table's columns differ from those of the files."""
     found = _types(table.schema())
     wanted = _types(Schema.from_arrow(pa.schema([*columns, *_partition_fields(buckets)])))
     problems = [
@@ -405,7 +411,7 @@ def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) ->
 
 
 def _layout_problems(table: DeltaTable, buckets: Buckets) -> list[str]:
-    """Return differences in how the table's files are divided and name their columns."""
+    """Return problems of the table's partition columns and of its column mapping."""
     meta, problems = table.metadata(), []
     wanted = [field.name for field in _partition_fields(buckets)]
     if meta.partition_columns != wanted:

@@ -1,7 +1,7 @@
-"""Reads the entries of a Delta log that still exist, from its JSON files.
+"""Reads the entries of a Delta log from its JSON files.
 
-Delta removes entries that a checkpoint covers, by default after 30 days; the remaining ones are
-read.
+Delta removes entries that a checkpoint covers, by default after 30 days, so old entries may be
+missing.
 """
 
 import json
@@ -24,7 +24,7 @@ _ENTRY = re.compile(r"(\d{20})\.json")
 
 
 def read_entries(store: FileStore) -> tuple[list[LogEntry], bool, list[str]]:
-    """Return the entries in order, whether they reach back to the first, and any problems."""
+    """Return the entries in order, whether the first entry is among them, and any problems."""
     names = map(_ENTRY.fullmatch, store.names(LOG_FOLDER))
     numbers = sorted(int(match[1]) for match in names if match)
     entries: list[LogEntry] = []

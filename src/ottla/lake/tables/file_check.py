@@ -1,4 +1,4 @@
-"""Reads a data file: its bytes, to compare them with a manifest, and its rows, with checks."""
+"""Reads a data file: compares its bytes with the manifest, and checks its rows."""
 
 import hashlib
 import os
@@ -29,7 +29,10 @@ class FileUnreadable(Exception):
 
 
 def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, with checked columns. Raises FileUnreadable; OSError to open it."""
+    """Yield the rows of a file, after a check of its columns.
+
+    Raises OSError if the file cannot be opened, and FileUnreadable if its content is bad.
+    """
     with store.open(path) as content:
         try:
             with pq.ParquetFile(content) as file:
@@ -43,15 +46,15 @@ def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Itera
 
 
 def foreign_batches(store: FileStore, path: str, layout: FileLayout) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of another program's file, in the columns and types of ours.
+    """Yield the rows of another program's file, with the columns and types of a load's files.
 
-    `layout` is that of the newest load. Typed columns that the file lacks are null, as they are to
-    readers. Raises as `file_batches` does.
+    `layout` is the layout of the newest load's files. Typed columns that the file lacks are null,
+    as readers of the table see them. Raises as `file_batches` does.
     """
     raw = FileLayout(keep_raw=layout.keep_raw).schema.names
     with store.open(path) as content:
         try:
-            # Spark's own times of 96 bits become nanoseconds in Arrow by default.
+            # By default, Arrow reads Spark's INT96 timestamps as nanoseconds.
             with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
                 for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
                     read.validate(full=True)
@@ -65,7 +68,7 @@ def foreign_batches(store: FileStore, path: str, layout: FileLayout) -> Iterator
 
 
 def _require_columns(schema: pa.Schema, expected: pa.Schema) -> None:
-    """Compare the columns with those that a load writes, field by field."""
+    """Raise FileUnreadable if the columns differ from those that a load writes."""
     wrong = []
     for wanted in expected:
         at = schema.get_field_index(wanted.name)
@@ -83,7 +86,7 @@ def _require_columns(schema: pa.Schema, expected: pa.Schema) -> None:
 
 
 def _require_values(batch: pa.RecordBatch) -> None:
-    """Refuse values for which the hash of a row has no form."""
+    """Raise FileUnreadable for nulls that a row's hash cannot represent."""
     for name in _NEVER_NULL:
         if name in batch.schema.names and batch.column(name).null_count:
             raise FileUnreadable(f"holds nulls in column {name}")
@@ -97,7 +100,10 @@ def _require_values(batch: pa.RecordBatch) -> None:
 def rows_problems(
     batch: pa.RecordBatch, path: str, topic: str, event: str | None, buckets: Buckets
 ) -> list[str]:
-    """Return problems of columns that the hash leaves out: rows have to belong to `event`."""
+    """Return problems of values that the hash leaves out: topic, microseconds, event-time bucket.
+
+    If `event` is given, all rows must belong to that event-time bucket.
+    """
     problems = []
     if pc.unique(batch.column("topic")).to_pylist() != [topic]:
         problems.append(f"{path} holds rows of another topic")
@@ -112,7 +118,7 @@ def rows_problems(
 
 
 def check_bytes(store: FileStore, file: DataFile) -> list[str]:
-    """Compare a file's size and SHA-256 with its manifest. Raises OSError."""
+    """Return differences of a file's size and SHA-256 from its manifest. Raises OSError."""
     with store.open(file.path) as content:
         if (size := content.seek(0, os.SEEK_END)) != file.size_bytes:
             return [
@@ -132,14 +138,14 @@ def check_bytes(store: FileStore, file: DataFile) -> list[str]:
     ]
 
 
-# How many files are checked at once: with remote files a check is mostly waiting.
+# Files are checked in parallel, because a check of a remote file mostly waits.
 _FILES_AT_ONCE = 8
 
 
 def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
-    """Compare each file's size and its footer's row count with the task's result.
+    """Raise OttlaError if a file's size or row count differs from the task's result.
 
-    Raises OttlaError for the first difference. The rows themselves are not read.
+    The row count is that of the footer; rows are not read.
     """
     described = list(files)
     with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
@@ -155,7 +161,7 @@ def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
 
 
 def _wrong(store: FileStore, file: DataFile) -> str:
-    """Return the file's problem in words that follow "which"; empty if there is none."""
+    """Return the file's problem, worded to follow "which"; empty if there is none."""
     try:
         size = store.size(file.path)
         if size != file.size_bytes:

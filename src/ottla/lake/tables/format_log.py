@@ -1,13 +1,13 @@
 """The log of a table format (Delta or Iceberg), and its comparison with the chain of manifests.
 
-The log decides which manifests count. Each of our commits in it names a manifest by version and
-digest, and repeats the positions. Other programs may commit between ours; their changes to files
-are read as well.
+A manifest is part of the table only if the log names it. Each commit of ottla in the log names a
+manifest by version and digest, and repeats the positions. Other programs may commit in between;
+their changes to files are read as well.
 
-The chain says what loads did; the log says what readers see. Each of our commits in the log must be
-a manifest of the chain with the same files and positions, and each manifest's files must be live in
-the log. Other programs may have replaced files, for example by compaction. That is allowed if the
-rows are the same, which the caller has to compare.
+The chain of manifests says what loads did, and the log says what readers see. So each commit of
+ottla in the log must agree with a manifest on files and positions, and each manifest's files must
+be live in the log. Other programs may have replaced files, for example by compaction. That is
+allowed if the rows are the same, which the caller has to compare.
 """
 
 import json
@@ -42,7 +42,10 @@ _NAMED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class NamedLoad:
-    """The newest load that a log names; version 0 if none. `digest` may be only its beginning."""
+    """The newest load that a log names; version 0 if it names none.
+
+    `digest` may be only the first digits of the manifest's digest.
+    """
 
     version: int = 0
     digest: str = ""
@@ -55,9 +58,9 @@ class NamedLoad:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One commit in a log. `load` and the positions are None for commits of other programs."""
+    """One commit in a log. `load` and `positions` are None for commits of other programs."""
 
-    name: str  # What messages call it.
+    name: str  # Its name in messages.
     operation: str
     added: Mapping[str, int]  # Size in bytes by path.
     removed: AbstractSet[str]
@@ -67,7 +70,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """The contents of a log. Entries are in order; the oldest may be gone."""
+    """The contents of a log. Entries are in order; the oldest may have been removed."""
 
     newest: NamedLoad
     entries: Sequence[LogEntry]
@@ -81,7 +84,7 @@ class TableLog(ABC):
     """The log of one table, which need not exist before the first commit."""
 
     kind: str  # The name of the format in messages: `Delta` or `Iceberg`.
-    # What the table's first load stores for later ones, such as the catalog.
+    # Settings that the table's first load stores for later loads, such as the catalog.
     settings: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, store: FileStore, *, is_shared: bool) -> None:
@@ -95,7 +98,7 @@ class TableLog(ABC):
 
     @abstractmethod
     def require_shared(self) -> None:
-        """Raise OttlaError unless there is a table of another program that can be loaded into."""
+        """Raise OttlaError unless another program made a table here that can be loaded into."""
 
     @abstractmethod
     def live_paths(self) -> Sequence[str]:
@@ -105,13 +108,13 @@ class TableLog(ABC):
     def read(self, columns: Any, buckets: Buckets = ONE_BUCKET) -> LogReading:
         """Read the whole log, to compare it with the manifests.
 
-        `columns` is the Arrow schema of the newest load's files; `buckets` says how they are
+        `columns` is the Arrow schema of the newest load's files. `buckets` says how the files are
         divided by event time.
         """
 
     @abstractmethod
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        """Drop the versions before our commit `oldest`, unless it is a `dry_run`.
+        """Drop the versions before ottla's commit `oldest` from the log, unless it is a `dry_run`.
 
         Returns paths of files that the log still needs. Raises OttlaError.
         """
@@ -129,17 +132,17 @@ class TableLog(ABC):
 
         Returns True once the log names this manifest, even if an earlier answer was lost. Returns
         False if the log names another manifest of this version, or a later version. Creates the log
-        if needed. Commits of other programs are no obstacle. Raises OttlaError.
+        if needed. Commits of other programs in between do not fail it. Raises OttlaError.
         """
         with doubted_once_tried(self._store.url, manifest.version) as doubt:
             return retried(TRIES, CommitRefused)(self._commit_once, manifest, digest, doubt)
 
     @abstractmethod
     def _commit_once(self, manifest: Manifest, digest: str, doubt: Doubt) -> bool:
-        """Do as `commit`, with one try. Raises CommitRefused if another try may succeed."""
+        """Try once what `commit` does. Raises CommitRefused if a retry may succeed."""
 
     def _errors(self) -> AbstractContextManager[None]:
-        """Convert errors of the format's library."""
+        """Convert errors of the format's library to OttlaError."""
         return as_log_error(self.kind, self._store.url)
 
     def _failed(self, why: object, kind: type[OttlaError] = CommitRefused) -> OttlaError:
@@ -154,7 +157,7 @@ class TableLog(ABC):
         )
 
     def _require_live(self, manifest: Manifest, live: Mapping[str, object]) -> None:
-        """Refuse to remove a file that is not live: its rows are in a file of another name."""
+        """Raise OttlaError if a file to remove is not live; another file has its rows now."""
         gone = [file.path for file in manifest.removed if file.path not in live]
         if gone:
             raise OttlaError(
@@ -166,12 +169,12 @@ class TableLog(ABC):
 
 
 def positions_text(positions: Mapping[int, int]) -> str:
-    """Return positions in the form of a log."""
+    """Return positions as text, as logs store them."""
     return json.dumps({str(partition): positions[partition] for partition in sorted(positions)})
 
 
 def positions_of(text: str) -> dict[int, int]:
-    """The inverse of `positions_text`. Raises ValueError, TypeError or AttributeError."""
+    """Parse the text of `positions_text`. Raises ValueError, TypeError or AttributeError."""
     return {int(partition): int(offset) for partition, offset in json.loads(text).items()}
 
 
@@ -198,7 +201,7 @@ def compare(
 
 
 def _of_shared(others: FilesOfOthers) -> list[str]:
-    """Return what the proof does not cover in a table that another program made."""
+    """Return a note on rows of other programs in a shared table, which the proof leaves out."""
     if not others.instead:
         return []
     rows = [file.rows for file in others.instead.values()]
@@ -304,7 +307,7 @@ def _of_live(
 def bounds_problems(
     kind: str, path: str, bounds: Mapping[str, tuple[int, int]], footer: FileStatistics
 ) -> list[str]:
-    """Return problems where the log's bounds exclude values that the file's own footer includes."""
+    """Return the columns whose bounds in the log exclude values of the file, by its footer."""
     problems = []
     for name, (low, high) in bounds.items():
         found = footer.columns.get(name)

@@ -2,7 +2,7 @@
 
     DIR/_ottla/format.json     {format, sha256, table: "delta", settings: {…}, shared: false}
 
-If two first loads ask for different formats, one of them decides.
+If two first loads run at once, one of them decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from ottla.lake.store.store import FileStore
 
 # The folder that every table of ottla has, whatever its format.
 OWN_FOLDER = "_ottla/"
-# A new table of any format gets a marker here before anything else.
+# A new table gets a head marker here before any other file.
 HEADS = f"{OWN_FOLDER}heads/"
 CHECKPOINTS = f"{OWN_FOLDER}checkpoints/"
 MANIFESTS = f"{OWN_FOLDER}manifests/"
@@ -34,7 +34,7 @@ _OTHER_TABLES = {
 
 
 def holds_table(store: FileStore) -> bool:
-    """Return whether the store holds a table of ottla, even one that was only begun."""
+    """Return whether the store holds a table of ottla, even if its creation was interrupted."""
     return is_own(store.top())
 
 
@@ -53,11 +53,10 @@ def require_table(store: FileStore, target: str) -> None:
 
 
 def require_own(store: FileStore) -> None:
-    """Refuse a root with files of other programs, because the table's files would mix with them."""
+    """Raise OttlaError if other programs have files in the root, which a table would mix with."""
     others = sorted(name for name in store.top() if name not in _NO_FILES_OF_OTHERS)
-    # Ask again after the first listing: another first load may be running. It creates its own
-    # folder before anything else, so if the first listing saw any of its files, this one sees the
-    # folder.
+    # List again, because another first load may be running. It creates its folder before any
+    # other file, so if the first listing had files of that load, this one has its folder.
     if not others or is_own(others) or holds_table(store):
         return
     kind = next((word for name, word in _OTHER_TABLES.items() if name in others), "")
@@ -84,7 +83,7 @@ class TableFormat:
 
 
 def read_format(store: FileStore) -> TableFormat | None:
-    """Return the format of a table; None before it is decided. Raises OttlaError."""
+    """Return the format of a table; None if no load has decided it yet. Raises OttlaError."""
     try:
         fields, _ = unseal(store.read(_PATH))
         if fields["table"] not in get_args(Format):
@@ -100,7 +99,7 @@ def read_format(store: FileStore) -> TableFormat | None:
 
 
 def decide_format(store: FileStore, wanted: TableFormat) -> TableFormat:
-    """Store `wanted`, unless another load has decided already; return the decided format."""
+    """Store `wanted` unless another load has decided the format; return the decided format."""
     fields = {"table": wanted.name, "settings": dict(wanted.settings), "shared": wanted.is_shared}
     store.put_if_absent(_PATH, seal(fields))
     decided = read_format(store)
@@ -109,7 +108,7 @@ def decide_format(store: FileStore, wanted: TableFormat) -> TableFormat:
 
 
 def format_of_others(store: FileStore) -> Format:
-    """Return the format of a table that another program made. Raises OttlaError without one."""
+    """Return the format of the table that another program made; OttlaError if there is none."""
     names = store.top()
     if DELTA_LOG in names:
         return "delta"
@@ -126,7 +125,7 @@ _CATALOG = "catalog."
 
 
 def file_options(options: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the options of the storage."""
+    """Return the options of the storage: those without the prefix `catalog.`."""
     return {k: value for k, value in (options or {}).items() if not k.startswith(_CATALOG)}
 
 

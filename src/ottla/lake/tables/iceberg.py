@@ -4,15 +4,15 @@
     DIR/metadata/snap-….avro, …-m0.avro        the files of a snapshot
     DIR/_ottla/catalog.db                      the catalog, by default on a local path
 
-Tasks have written the files; a commit appends them as they are, with bounds from their footers.
-The catalog swaps the current metadata file in one step, and with it files and positions change.
-Files carry no field ids: the table's name mapping gives them.
+Tasks have written the files; a commit adds them unchanged, with bounds from their footers. The
+catalog swaps the current metadata file in one step, so files and positions change together. The
+files have no field ids, so the table has a name mapping.
 
 The newest load is recorded twice: in the properties of its snapshot, where readers find each
 version's positions, and in the table's properties, which stay when snapshots expire. A rollback
-changes the first and not the second. If an append loses a race, the library would repeat it on top
-of the winner and so load the same offsets twice. Therefore its retries are off, and the newest load
-in the log is looked up before each retry of ours.
+changes only the current snapshot, so it shows as a difference. If another commit came first,
+pyiceberg would retry an append on top of it, and so load the same offsets twice. Therefore its
+retries are off, and the newest load in the log is looked up before each retry by ottla.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,7 +85,7 @@ from ottla.lake.tables.statistics import read_statistics
 _NAME_MAPPING = "schema.name-mapping.default"
 _RETRIES = "commit.retry.num-retries"
 _SETTINGS = {
-    # Manifests of small snapshots are merged once there are a hundred of them.
+    # Merge Iceberg's manifests once there are a hundred small ones.
     "commit.manifest-merge.enabled": "true",
     # Delete metadata files that no reader needs any more.
     "write.metadata.delete-after-commit.enabled": "true",
@@ -153,7 +153,7 @@ class IcebergLog(TableLog):
         if table is None:
             return frozenset()
         with self._refused_commit():
-            # Snapshots of a table that others made are theirs to expire.
+            # If another program made the table, it decides when snapshots expire.
             old = [] if self._is_shared else snapshots_before(table, oldest)
             needed, unneeded = divided_by_versions(table, old)
             if old and not dry_run:
@@ -181,7 +181,8 @@ class IcebergLog(TableLog):
         if not newest.is_of(manifest.version - 1, manifest.previous):
             return newest.is_of(manifest.version, digest)
         doubt.is_tried = True
-        # Either another commit came first or an answer was lost; the log shows which.
+        # Another commit may come first, or an answer may be lost. The next try finds out which
+        # from the log.
         with self._refused_commit():
             with _removed_where_refused(table):
                 self._try(table, manifest, digest, columns)
@@ -220,7 +221,7 @@ class IcebergLog(TableLog):
             expire_old(transaction, table)
 
     def _require_fitting(self, table: Table, columns: pa.Schema) -> None:
-        """Refuse a load whose columns differ from those of a table that another program made."""
+        """Raise OttlaError if the load's columns do not fit the table that another program made."""
         mapping = table.name_mapping() or table.schema().name_mapping
         problems = missing_columns(table, columns, mapping)
         problems += [
@@ -314,7 +315,7 @@ class IcebergLog(TableLog):
     def _create(self, columns: pa.Schema) -> Table:
         with self._errors():
             catalog = self._settings.catalog(self._store)
-            # Another first commit created it between our check and our write.
+            # Retry if another first commit creates the table at the same time.
             retried(TRIES, SQLAlchemyError)(self._make, catalog, columns)
             return catalog.load_table(self._settings.table)
 
@@ -327,7 +328,7 @@ class IcebergLog(TableLog):
 
     @contextmanager
     def _refused_commit(self) -> Iterator[None]:
-        """Raise CommitRefused if another try may succeed, and the error of a disk that refused."""
+        """Convert errors: to that of a full or read-only disk, otherwise to CommitRefused."""
         try:
             yield
         except (*_NOT_DONE, *_PERHAPS_DONE) as error:
@@ -338,10 +339,10 @@ class IcebergLog(TableLog):
 
 @contextmanager
 def _removed_where_refused(table: Table) -> Iterator[None]:
-    """Remove the files of a commit that the disk refused before the catalog accepted it.
+    """Remove the metadata files of a commit that failed because the disk is full or read-only.
 
-    Otherwise a full disk would fill up with files that nothing refers to. A commit asks the catalog
-    last, so whatever failed before that was not committed.
+    Otherwise a full disk would fill up with unused files. A commit changes the catalog last, so
+    such a failure means that nothing was committed.
     """
     with paths_written() as paths:
         try:

@@ -1,9 +1,10 @@
 """Finds the catalog of an Iceberg table and the table's name in it.
 
-Both come from options: `catalog.type`, `catalog.uri` and any other option of pyiceberg's catalogs,
-each prefixed with `catalog.`; `catalog.name`, and `catalog.table` (`NAMESPACE.NAME`). For a table
-in a local folder the default is a SQLite file in that folder. The first load stores the options in
-the table's folder, without secrets, so that later loads need not repeat them.
+Both come from options with the prefix `catalog.`: `catalog.name`, `catalog.table`
+(`NAMESPACE.NAME`), and the options of pyiceberg's catalogs, such as `catalog.type` and
+`catalog.uri`. For a table in a local folder the default is a SQLite file in that folder. The first
+load stores the options in the table's folder, without secrets, so that later loads need not repeat
+them.
 """
 
 import io
@@ -30,7 +31,7 @@ from ottla.lake.store.store import FileStore
 
 
 class _Written(threading.local):
-    """The paths that this thread writes, while it collects them."""
+    """The paths of files that this thread writes; None unless they are being collected."""
 
     paths: list[Path] | None = None
 
@@ -64,7 +65,7 @@ class _SyncedStream(io.BufferedWriter):
             super().close()
             sync_folder(self._path.parent)
         except OSError:
-            # Nothing would name or remove a partly written file later.
+            # Nothing else would remove a partly written file.
             self._path.unlink(missing_ok=True)
             with suppress(OSError):
                 super().close()
@@ -86,10 +87,10 @@ class _SyncedFile(PyArrowFile):  # type: ignore[misc]
 
 
 class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
-    """Local files, forced to disk; pyiceberg creates this class by name (`py-io-impl`).
+    """Writes local files and forces them to disk. pyiceberg finds it by name (`py-io-impl`).
 
-    Without it a power cut may leave a catalog that names an empty file. `written` has the paths of
-    all files that were begun with it.
+    Without it, a power failure may leave a catalog that names an empty file. `written` has the
+    paths of all files that it created.
     """
 
     def __init__(self, properties: Any = None) -> None:
@@ -102,8 +103,8 @@ class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
     def delete(self, location: Any) -> None:
         """Delete a file; a missing file is no error, as in object stores.
 
-        Another writer, an expiry or a full disk may have removed it first. pyiceberg would warn of
-        each on standard error although nothing is wrong.
+        Another writer, an expiry or the handling of a full disk may have removed it first. For each
+        such file, pyiceberg would print a warning although nothing is wrong.
         """
         with suppress(FileNotFoundError):
             super().delete(location)
@@ -128,7 +129,7 @@ _FILE_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """A catalog and a table in it. No properties: the catalog is in the table's own folder."""
+    """A catalog and a table in it. Without properties, the catalog is in the table's folder."""
 
     name: str
     table: tuple[str, ...]
@@ -142,11 +143,11 @@ class CatalogSettings:
         return not self.properties
 
     def location(self, store: FileStore) -> str:
-        """Return the table's root in Iceberg's notation."""
+        """Return the table's root as Iceberg writes it."""
         return f"file://{store.root}" if isinstance(store, LocalStore) else store.url.rstrip("/")
 
     def is_at(self, location: str, store: FileStore) -> bool:
-        """Return whether `location` is the table in `store`; assumed true for external catalogs."""
+        """Return whether `location` is the root of `store`; always True for external catalogs."""
         if not self.is_own or not isinstance(store, LocalStore):
             return True
         place = Path(location.removeprefix("file://"))
@@ -189,7 +190,7 @@ class CatalogSettings:
         file_options: Mapping[str, str],
         stored: Mapping[str, Any] | None = None,
     ) -> "CatalogSettings":
-        """Return the catalog of the options, or by default the one that the first load stored.
+        """Return the catalog that the options name, by default the one that the first load stored.
 
         Raises OttlaError if a table outside of local folders has no catalog.
         """
@@ -236,12 +237,15 @@ def _without_password(value: str) -> str:
 _FOLDER = "metadata/"
 _HINT = f"{_FOLDER}version-hint.text"
 _NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
-# Keep the previous one: a reader that has just read the pointer may still open it.
+# Keep the previous file: a reader that has just read the hint may still open it.
 _HINTS_KEPT = 2
 
 
 def write_hint(store: LocalStore, table: Table) -> None:
-    """Point to the table's metadata. The commit is valid whether or not this succeeds."""
+    """Write the hint file that names the current metadata, for readers without the catalog.
+
+    Errors are ignored: the commit is valid without the hint.
+    """
     current = PurePosixPath(table.metadata_location).name
     number = int(current.partition("-")[0])
     with suppress(OSError, OttlaError):

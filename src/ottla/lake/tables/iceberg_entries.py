@@ -1,4 +1,4 @@
-"""Converts the snapshots and files of an Iceberg table to the classes of `log`."""
+"""Converts the snapshots and files of an Iceberg table to the classes of `format_log`."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ _TRANSFORMS: Mapping[By, Any] = {
 
 
 def partition_table(transaction: Transaction, buckets: Buckets) -> None:
-    """Partition a new table once it has the column, before it has any files."""
+    """Partition a table by event time if it has the column and is not partitioned yet."""
     now = transaction.table_metadata
     if buckets.by == "none" or not now.spec().is_unpartitioned():
         return
@@ -49,12 +49,12 @@ def partition_table(transaction: Transaction, buckets: Buckets) -> None:
 
 
 def partition_of(file: DataFile, buckets: Buckets) -> Record:
-    """Return the transform's value for a file of one bucket."""
+    """Return the partition of a file of one event-time bucket, as Iceberg's transform gives it."""
     return Record() if buckets.by == "none" else Record(number_of(file.event, buckets.by))
 
 
 def bucket_in_log(table: Table, spec_id: int, file: IcebergFile) -> str | None:
-    """Return the bucket of a file in the log; None if its partition is not one of ours."""
+    """Return a file's event-time bucket; None if the file is partitioned in another way."""
     by = _unit(table.specs().get(spec_id))
     if by is None or len(file.partition) != 1:
         return None
@@ -82,11 +82,11 @@ def partition_problems(table: Table, buckets: Buckets, *, has_files: bool) -> li
 # Types whose bounds in a file's footer are exact.
 BOUNDED = (IntegerType, LongType, TimestamptzType)
 _FIELD_ID = re.compile(r"\d+: ")
-# The table property for the number of snapshots to keep in the current branch. Each commit reads
-# and writes metadata with an entry for every snapshot. Without the property none expires.
+# The table property with the number of snapshots to keep in the current branch. Each commit reads
+# and writes metadata of every snapshot, so old ones expire. Without the property none expires.
 KEEP = "ottla.snapshots.keep"
 KEPT_BY_DEFAULT = "100"
-# How many to expire at once, because each costs a read of the table's metadata.
+# At most this many expire in one commit, because each costs a read of the table's metadata.
 _EXPIRED_AT_ONCE = 20
 
 
@@ -108,8 +108,8 @@ def named_by(table: Table) -> NamedLoad:
             f"({load.digest[:12]}…), and {by_table.version} ({by_table.digest[:12]}…) by its "
             "properties: it was rolled back, or one of them was changed",
         )
-    # No snapshot of ours is left: all expired, or the table was rolled back to before the first
-    # load.
+    # No snapshot of a load is left: either all have expired, or the table was rolled back to a
+    # snapshot before the first load.
     if by_table.version and not _is_cut(table):
         return NamedLoad(
             0, "", f"its properties name load {by_table.version}, and none of its snapshots does"
@@ -118,9 +118,9 @@ def named_by(table: Table) -> NamedLoad:
 
 
 def read_entries(table: Table) -> tuple[list[LogEntry], bool, list[str]]:
-    """Return the current snapshot and its ancestors, and their problems.
+    """Return the current snapshot and its ancestors as log entries, oldest first.
 
-    Oldest first, with a flag that says whether the table's first snapshot is among them.
+    Also returns whether the table's first snapshot is among them, and any problems.
     """
     entries = []
     problems: list[str] = []
@@ -186,7 +186,10 @@ def live_files(table: Table) -> dict[str, LiveFile]:
 
 
 def snapshots_before(table: Table, oldest: int) -> list[int]:
-    """Return the ancestors of the snapshot of load `oldest`, or of the last load before it."""
+    """Return the ids of snapshots that are older than that of load `oldest`.
+
+    If that snapshot has expired, they are older than that of the last load before it.
+    """
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
     ancestry = _ancestry(table)
     for snapshot in ancestry:
@@ -197,7 +200,7 @@ def snapshots_before(table: Table, oldest: int) -> list[int]:
 
 
 def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set[str]]:
-    """Return paths of data files in any snapshot but `old`, and of metadata only in `old`."""
+    """Return data files of other snapshots than `old`, and metadata files that only `old` use."""
     kept = [one for one in table.metadata.snapshots if one.snapshot_id not in old]
     manifests = {one.manifest_path: one for each in kept for one in each.manifests(table.io)}
     paths = {
@@ -214,12 +217,12 @@ def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set
 
 
 def expire_old(transaction: Transaction, table: Table) -> None:
-    """Expire the oldest snapshots of the current branch, as the table's property says."""
+    """Expire the oldest snapshots of the current branch, if there are more than the table keeps."""
     keep = table.metadata.properties.get(KEEP, "")
     if not keep.isdecimal():
         return
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
-    # This commit adds one more.
+    # This commit adds one more snapshot.
     beyond = [one.snapshot_id for one in _ancestry(table)][max(1, int(keep) - 1) :]
     old = [one for one in beyond if one not in named][-_EXPIRED_AT_ONCE:]
     if old:
@@ -227,7 +230,7 @@ def expire_old(transaction: Transaction, table: Table) -> None:
 
 
 def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
-    """Return how other programs have changed the table's columns."""
+    """Return how the table's columns differ from those of the files."""
     mapping = table.name_mapping()
     if mapping is None:
         return ["the Iceberg table has no name mapping, so that files have no columns in it"]
@@ -264,7 +267,7 @@ def path_below(table: Table, address: str) -> str:
 
 
 def _ancestry(table: Table) -> Iterator[Snapshot]:
-    """Yield the current snapshot and its ancestors, newest first, as far as they still exist."""
+    """Yield the current snapshot and its ancestors that have not expired, newest first."""
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     at = table.metadata.current_snapshot_id
     while at is not None and at in by_id:

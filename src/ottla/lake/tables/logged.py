@@ -7,10 +7,9 @@
 
 A commit first stores its manifest, which has no effect yet. Then one atomic step of the format adds
 the files to the log and names the manifest there, by version and digest. A manifest that the log
-does not name has no effect; a later load removes it after another manifest has taken its version.
-
-The log names the newest manifest of the chain, and each manifest has the digest of the previous
-one. The head marker records the number of loads, so that a rolled-back log is noticed.
+does not name has no effect; once another manifest has its version, a later load removes it. The log
+names the newest manifest of the chain, and each manifest has the digest of the previous one. The
+head marker records the number of loads, so that a rolled-back log is noticed.
 """
 
 import re
@@ -32,12 +31,12 @@ from ottla.lake.tables.table import Agreement, LakeTable, ManifestLink
 
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
 
-# A manifest and its digest; None if the manifest is gone; or a description of its problem.
+# A manifest and its digest, a description of its problem, or None if the manifest is missing.
 _Found = tuple[Manifest, str] | str | None
 
 
 class LoggedTable(LakeTable):
-    """A table: files in one store, and the log of its commits."""
+    """A Delta or Iceberg table: files and manifests in a store, and the format's log."""
 
     _link_kind = "the manifest of"
 
@@ -52,7 +51,7 @@ class LoggedTable(LakeTable):
         return sorted(self._log.live_paths())
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        # Read before the log forgets the entries of other programs.
+        # Read the entries of other programs before they are dropped from the log.
         entries = self._log.read(columns_of(self._newest()[0])).entries
         foreign = [entry for entry in entries if entry.load is None]
         touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
@@ -74,8 +73,8 @@ class LoggedTable(LakeTable):
             return Agreement([error.message])
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
-        # Read before the log: a load that ends meanwhile enters the log before it writes a head
-        # marker.
+        # Read heads before the log: a load that ends meanwhile writes to the log before its head
+        # marker, so the log is never behind the heads.
         heads = self._heads.all()
         try:
             newest = self._log.newest()
@@ -115,7 +114,7 @@ class LoggedTable(LakeTable):
     def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
         """Yield the manifests after `since`, oldest first.
 
-        They are found from the newest back, because each names the one before it.
+        They are found from the newest back to the oldest, because each names its predecessor.
         """
         found, before = self._found_back(since, newest)
         if newest.version >= since.version and not before.is_of(since.version, since.digest):
@@ -135,10 +134,10 @@ class LoggedTable(LakeTable):
     def _found_back(
         self, since: TableStanding, newest: NamedLoad
     ) -> tuple[list[tuple[int, _Found]], NamedLoad]:
-        """Return the manifests from the newest back to `since`, each found by its successor.
+        """Return the manifests from the newest back to `since`, and the predecessor of the oldest.
 
-        Also returns what the oldest of them names. The predecessor of a missing manifest is found
-        only if its version has a single manifest.
+        Each manifest is found by the digest in its successor. If the successor is missing, a
+        manifest is found only if it is the only one of its version.
         """
         digests: dict[int, list[str]] = {}
         for version, digest in self._names(since.version):
@@ -156,7 +155,7 @@ class LoggedTable(LakeTable):
     def _manifest(self, version: int, digest: str) -> _Found:
         name = _name(version, digest)
         try:
-            # A refusal or missing answer of the storage is not damage, so it is raised.
+            # Raise errors of the storage: they do not mean that the manifest is damaged.
             content = self.store.read(MANIFESTS + name)
         except FileNotFoundError:
             return None
@@ -193,16 +192,16 @@ class LoggedTable(LakeTable):
         return False
 
     def _counts(self, version: int, digest: str) -> bool:
-        """Return whether the manifest is in the chain although the log already names a later one.
+        """Return whether the manifest is in the chain, although the log already names a later one.
 
-        This happens if the answer to our commit was lost and another commit followed at once.
+        This happens if the answer to this commit was lost and another commit followed at once.
         """
         with doubted_once_tried(self.store.url, version) as doubt:
             doubt.is_tried = True
             return any(link.after.digest == digest for link in self.links())
 
     def remove_orphans(self) -> list[str]:
-        """Delete also manifests whose version another one has taken."""
+        """Delete orphans, and also manifests that lost their version to another manifest."""
         names = self._names()
         newest = self._newest()[1].version
         taken = [at for at, _ in names if at <= newest]
@@ -214,7 +213,10 @@ class LoggedTable(LakeTable):
         return super().remove_orphans()
 
     def _names(self, since: int = 0) -> list[tuple[int, str]]:
-        """Return the versions and digests of all stored manifests, effective or not."""
+        """Return the versions and digests of all stored manifests after `since`.
+
+        Some of them may not be named by the log.
+        """
         after = f"{since + 1:020d}" if since else ""
         names = map(_MANIFEST_NAME.fullmatch, self.store.names(MANIFESTS, after))
         return sorted((int(match[1]), match[2]) for match in names if match)

@@ -4,14 +4,14 @@
     DIR/_ottla/checkpoints/00000000000000000020.json    the table's state after that load
     DIR/_ottla/running/<load id>
 
-A head marker records how many loads a table holds, so that a missing manifest is noticed. It is
-written after the manifest that it names, in a file of its own. The highest number counts, so a load
-that paused before writing its marker cannot undo a later one. A new table has number 0. If a load
-crashes between manifest and marker, the next load writes the missing marker.
+A head marker records how many loads a table holds, so that a missing manifest is noticed. Each load
+writes a new marker after its manifest. The marker with the highest number is valid, so a slow load
+that writes its marker late cannot undo a later load. A new table has number 0. If a load crashes
+between manifest and marker, the next load writes the missing marker.
 
-A checkpoint saves the table's state, so that the next load reads few manifests. Checkpoints are
-derived from the manifests and may be deleted at any time. If one is missing, damaged, or
-contradicts the manifest of its version, a load only has to read more manifests.
+A checkpoint saves the table's state, so that the next load reads only the manifests after it.
+Checkpoints are derived from the manifests and may be deleted at any time. If one is missing,
+damaged, or contradicts the manifest of its version, a load only has to read more manifests.
 """
 
 import re
@@ -49,7 +49,7 @@ class _Numbered:
         return unseal(self._store.read(self.path(version)))[0]
 
     def write(self, version: int, content: Mapping[str, Any]) -> None:
-        """Write a file, and remove the ones that are no longer needed."""
+        """Write a file, and remove all but the newest few files."""
         self._store.replace(self.path(version), seal(content))
         for old in self.versions()[: -self._kept]:
             self._store.remove(self.path(old))
@@ -61,7 +61,7 @@ class TableHead:
 
     version: int
     manifest: str | None
-    # Set if the marker cannot be read; the version is then taken from its name.
+    # Set if the marker cannot be read. The version is then that of the file's name.
     problem: str | None = None
 
 
@@ -82,7 +82,7 @@ class Heads:
         """Return the stored markers, lowest first."""
         versions = self._files.versions()
         found = [head for head in map(self._read, versions) if head is not None]
-        # If a commit has removed older markers meanwhile, there is a newer one.
+        # If a commit has removed these markers meanwhile, there is a newer marker.
         return found if found or not versions else self.all()
 
     def _read(self, version: int) -> TableHead | None:
@@ -115,11 +115,11 @@ class TableCheckpoints:
         self._files = _Numbered(store, CHECKPOINTS, kept=2)
 
     def newest_first(self) -> Iterator[TableStanding]:
-        """Yield the checkpoints that can be read."""
+        """Yield the checkpoints that can be read, newest first."""
         return filter(None, map(self._read, reversed(self._files.versions())))
 
     def problems(self, standings: Mapping[int, TableStanding]) -> list[str]:
-        """Return problems of checkpoints: unreadable ones, and contradictions to `standings`."""
+        """Return the checkpoints that cannot be read or that contradict `standings`."""
         found = []
         for version in self._files.versions():
             said = self._read(version)
@@ -135,7 +135,7 @@ class TableCheckpoints:
             return None
 
     def is_due(self, version: int) -> bool:
-        """Return whether a checkpoint is due after the load of this version."""
+        """Return whether a checkpoint should be written after the load of this version."""
         newest = max([0, *self._files.versions()])
         is_round = version % _LOADS_BETWEEN_CHECKPOINTS == 0
         return is_round or version - newest >= _LOADS_BETWEEN_CHECKPOINTS
@@ -146,7 +146,7 @@ class TableCheckpoints:
 
 
 class RunningLoads:
-    """Markers of the loads that are running, one file for each; their folder need not exist."""
+    """Markers of the loads that are running, one file for each load."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Opens the table that a target and a format name."""
+"""Opens or creates the table in a target, in the class of its format."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -43,7 +43,7 @@ def open_table(
     """Open the table in `target` for writing, and create it if there is none.
 
     `wanted` is the format of a new table, by default `parquet`; an existing table keeps its own.
-    `options` are those of the storage and, prefixed with `catalog.`, of an Iceberg catalog.
+    `options` are for the storage or, with the prefix `catalog.`, for an Iceberg catalog.
     `on_step` is called with the name of each completed step of a commit. With `into_existing` the
     table is a Delta or Iceberg table that another program made. Raises OttlaError.
     """
@@ -77,7 +77,7 @@ def open_table(
 
 
 def existing_table(target: str, options: Mapping[str, str] | None = None) -> LakeTable:
-    """Open an existing table for reading. Raises OttlaError where there is none."""
+    """Open an existing table for reading. Raises OttlaError if there is none."""
     store = open_store(target, file_options(options))
     with as_storage_error(store.url):
         require_table(store, target)
@@ -88,7 +88,7 @@ def existing_table(target: str, options: Mapping[str, str] | None = None) -> Lak
 
 
 def _require_loadable(log: TableLog) -> None:
-    """Raise OttlaError unless the log is of a table that another program made."""
+    """Raise OttlaError unless another program made the table and it can be loaded into."""
     newest = log.newest()
     if newest.version or newest.problem:
         raise OttlaError(
@@ -100,7 +100,7 @@ def _require_loadable(log: TableLog) -> None:
 
 
 def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
-    """Return the format that a new table would have. Raises OttlaError if it is impossible."""
+    """Return the format of a new table. Raises OttlaError if the store does not support it."""
     if wanted != "parquet" and isinstance(store, LocalStore) and set("%#?") & set(store.url):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,

@@ -6,7 +6,7 @@ effect; after it, data and offsets are visible together.
 
     DIR/_ottla/manifests/00000000000000000001.json
     DIR/_ottla/heads/00000000000000000001.json          how many loads there are
-    DIR/_ottla/checkpoints/00000000000000000020.json    sums over manifests, to read fewer
+    DIR/_ottla/checkpoints/00000000000000000020.json    state so far, to read fewer manifests
     DIR/data/v0000000001-<load id>-p<partition>-<start>-<attempt>.parquet
 
 Each step is durable before the next: the files, the manifest, the head.
@@ -31,11 +31,11 @@ class OwnTable(LakeTable):
     """A table in ottla's own format."""
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
-        # Read before the manifests: a load that ends meanwhile has a manifest before its head
-        # marker.
+        # Read heads before manifests: a load that ends meanwhile writes its manifest before its
+        # head marker, so no manifest seems to be missing.
         heads = self._heads.all()
         if not heads and self._has_content():
-            # The first head marker is written before any of these.
+            # The first head marker is written before any manifest or data file.
             problem = f"no file in {self.store.address(HEADS)} says how many loads it "
             heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
         versions, first = self._versions(since.version)
@@ -63,7 +63,7 @@ class OwnTable(LakeTable):
         for version in range(since.version + 1, newest + 1):
             name = _name(version)
             try:
-                # A refusal or missing answer of the storage is not damage, so it is raised.
+                # Raise errors of the storage: they do not mean that the manifest is damaged.
                 content = self.store.read(MANIFESTS + name)
             except FileNotFoundError:
                 return
@@ -99,13 +99,13 @@ class OwnTable(LakeTable):
     def _versions(self, since: int) -> tuple[Sequence[int], int]:
         """Return the numbers of the stored manifests in order, and the first number listed.
 
-        Manifests up to `since` are listed too if that costs no more.
+        Manifests up to `since` are included if the store lists a whole folder anyway.
         """
         if not self.store.lists_all_at_once:
             names = self.store.names(MANIFESTS, after=_name(since))
             return _numbers(names), since + 1
         names = self.store.names(MANIFESTS)
-        # Hot: a table has many manifests, usually all of 1 to the last. This avoids a look at each.
+        # Hot: a table has many manifests, usually without a gap. Then no name has to be parsed.
         is_whole = (
             _MANIFEST_NAMES.fullmatch("".join(names))
             and names

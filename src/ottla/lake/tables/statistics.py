@@ -1,7 +1,7 @@
 """Column statistics from the footer of a Parquet file, for the logs of Delta and Iceberg.
 
-Query engines skip files by them, so bounds are exact or left out. Values are as Parquet stores
-them: a timestamp is a number of microseconds.
+Query engines skip files by these bounds, so a bound that is not exact is left out. Values are as
+Parquet stores them: a timestamp is a number of microseconds.
 """
 
 import json
@@ -48,7 +48,8 @@ def statistics_of(footer: Any) -> FileStatistics:
     columns = {}
     for at in range(footer.num_columns):
         column = footer.schema.column(at)
-        # A name with a dot may also be a nested field of another column, so neither gets bounds.
+        # A path with a dot may be a nested field or a column with a dot in its name, so it gets no
+        # bounds.
         if column.physical_type in _EXACT_TYPES and "." not in column.path:
             bounds = _bounds([group.column(at).statistics for group in groups])
             if bounds is not None:

@@ -1,13 +1,13 @@
-"""The seam *commit*: a table in which a load's files and positions become visible in one step.
+"""The interface of tables: a load's files and positions become visible in one step.
 
 The proof is the same for every format: a chain of sealed manifests, each with the digest of the
 previous one. Formats differ in the step that makes a manifest effective. A table's current state
 follows from its newest checkpoint and the manifests after it.
 
-A load refuses to build on manifests that contradict each other, unless the operator overrides that.
-Then its manifest names the problems, and from then on they count as overridden: each verification
-reports them, and no later load fails because of them. A manifest that is missing or unreadable
-cannot be overridden, because positions and sums after it are unknown.
+A load fails if manifests contradict each other, unless the operator overrides these problems. Then
+the load's manifest records them as overridden: each verification reports them, and no later load
+fails because of them. A missing or unreadable manifest cannot be overridden, because positions and
+sums after it are unknown.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,10 @@ from ottla.lake.tables.markers import Heads, RunningLoads, TableCheckpoints
 
 @dataclass(frozen=True, slots=True)
 class ManifestLink:
-    """A manifest of the chain, None if it cannot be read. `after` is the table's state after it."""
+    """A link of the chain: a manifest, its problems, and the table's state `after` it.
+
+    `manifest` is None if it cannot be read.
+    """
 
     name: str
     manifest: Manifest | None
@@ -47,12 +50,12 @@ class FencedWriter(OttlaError):
 
 
 class CommittedThough(OttlaError):
-    """Raised if a commit succeeded and a step after it failed, which the next run completes."""
+    """Raised if a commit succeeded but a step after it failed. The next run completes the step."""
 
 
 @contextmanager
 def committed_before(place: str, version: int) -> Iterator[None]:
-    """Add to an error that `version` of the table in `place` is committed. Raises OttlaError."""
+    """Convert errors of steps after a commit to CommittedThough, which names `version`."""
     try:
         with as_storage_error(place):
             yield
@@ -68,16 +71,16 @@ def committed_before(place: str, version: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file that is live in the log. `rows` is None if the log does not say."""
+    """A file that is live in the log. `rows` is None if the log does not have the row count."""
 
     path: str
     size_bytes: int
     rows: int | None
-    # Lowest and highest value of columns in the log, as Parquet stores them. Engines skip files by
-    # them.
+    # The lowest and highest value of each column in the log, as Parquet stores them. Query engines
+    # use them to skip files.
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     problem: str | None = None
-    # The event-time bucket in the log; None: the log is not divided by event time.
+    # The event-time bucket in the log; None if the log has no such buckets.
     event: str | None = None
 
 
@@ -85,12 +88,12 @@ class LiveFile:
 class FilesOfOthers:
     """Changes that other programs made to a table's files, according to the table's log."""
 
-    # Files of loads that are no longer live; and live files, by path, that no load wrote.
+    # `gone` are files of loads that are no longer live, `instead` live files that no load wrote.
     gone: Sequence[DataFile] = ()
     instead: Mapping[str, LiveFile] = field(default_factory=dict)
-    # Description of the operations: "OPTIMIZE (Delta's log entry 7)".
+    # The operations, for example "OPTIMIZE (Delta's log entry 7)".
     by: Sequence[str] = ()
-    # All files that other programs wrote, live or not. They are not strays.
+    # All files that other programs wrote, live or not. A check does not report them as strays.
     known: AbstractSet[str] = frozenset()
 
 
@@ -100,11 +103,11 @@ class Agreement:
 
     problems: Sequence[str] = ()
     others: FilesOfOthers = FilesOfOthers()
-    # Lowest and highest values of columns in the log, for each live file of a load.
+    # The lowest and highest value of each column in the log, for each live file of a load.
     bounds: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
     # Parts of the log that could not be compared.
     remarks: Sequence[str] = ()
-    # Whether other programs have their own rows in the table, for which no load accounts.
+    # Whether other programs have their own rows in the table, which no load wrote.
     is_shared: bool = False
 
 
@@ -114,9 +117,9 @@ class LakeTable(ABC):
     `on_step` is called with the name of each completed step of a commit.
     """
 
-    format = "parquet"  # Or `delta` or `iceberg`.
+    format = "parquet"  # `delta` or `iceberg` in subclasses.
     file_stem = staticmethod(data_files.file_stem)
-    # What errors call a link of the chain, before its name.
+    # The words before a link's name in errors.
     _link_kind = "the manifest"
 
     def __init__(self, store: FileStore, on_step: Callable[[str], None] = lambda _: None) -> None:
@@ -128,9 +131,10 @@ class LakeTable(ABC):
         self._writes = False
 
     def writable(self) -> Self:
-        """Create what a new table needs, and complete commits that a crash interrupted.
+        """Create the folders and the first head marker of a new table, and return the table.
 
-        Raises OttlaError if two writers could get the same name in the store.
+        From then on, `latest` also writes a head marker that was lost in a crash. Raises OttlaError
+        if the store cannot keep two writers from creating the same file.
         """
         # Create the folder that marks the table as ours first, in case of a crash half-way.
         self.store.prepare((MANIFESTS, data_files.FOLDER))
@@ -141,9 +145,9 @@ class LakeTable(ABC):
     def latest(self) -> tuple[Manifest | None, str | None]:
         """Return the newest manifest and its digest, or (None, None) for an empty table.
 
-        Its positions are those in the ledgers of all loads. Raises OttlaError if a manifest is
-        missing, altered, or contradicts the others, because nothing may be built on it. A writable
-        table also writes a head marker that was lost in a crash.
+        Raises OttlaError if a manifest is missing, altered, or contradicts the others, because
+        nothing may be built on it. A writable table also writes a head marker that was lost in a
+        crash.
         """
         newest, standing = self._newest()
         if self._writes:
@@ -153,7 +157,7 @@ class LakeTable(ABC):
         return newest, standing.digest
 
     def _newest(self) -> tuple[Manifest | None, TableStanding]:
-        """Return the newest manifest and the table's state, from the newest checkpoint on."""
+        """Return the newest manifest and the table's state, with the help of checkpoints."""
         newest, standing = self._by_checkpoint()
         for link in without_overridden(self.links(standing)):
             newest, standing = self._sound(link), link.after
@@ -192,16 +196,16 @@ class LakeTable(ABC):
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         """Yield each manifest after `since` with its problems, oldest first.
 
-        Missing manifests are yielded too, without a manifest; so are problems of the whole table.
-        The iteration ends at a missing or unreadable manifest, because the state after it is
-        unknown.
+        For a missing manifest, or a problem of the whole table, `manifest` of the link is None.
+        Manifests after a missing or unreadable one are not yielded, because the table's state there
+        is unknown.
         """
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # Manifests stay.
         """Drop the versions before `oldest` from the format's log, unless it is a `dry_run`.
 
-        Returns paths of files that must stay: files of the remaining versions, and files that other
-        programs have to remove.
+        Returns the paths of files that must stay: files of the remaining versions, and files that
+        only other programs may remove.
         """
         return frozenset(self.live_paths())
 
@@ -228,21 +232,23 @@ class LakeTable(ABC):
             self._heads.write(version, digest)
         self._on_step("head written")
         if self._checkpoints.is_due(version):
-            # The load is committed already; the next load reports any failure here.
+            # The load is committed already, and a checkpoint is optional, so errors are ignored.
             with suppress(OSError, OttlaError):
                 self._checkpoints.write(self._newest()[1])
         self._on_step("checkpoint written")
 
     @abstractmethod
     def _made_visible(self, manifest: Manifest, content: bytes, digest: str) -> bool:
-        """Make the stored form of `manifest` effective; return False if its version is taken.
+        """Make `manifest` effective; return False if another manifest has its version.
+
+        `content` and `digest` are its stored form.
 
         Calls `on_step` with "manifest offered" before the step that may make it effective.
         """
 
     @abstractmethod
     def _find(self, standing: TableStanding) -> tuple[Manifest, str] | None:
-        """Return the manifest of a checkpoint with its digest; None if it is missing."""
+        """Return the manifest of a checkpoint's version and its digest; None if it is missing."""
 
     @abstractmethod
     def _read(self, version: int) -> Manifest:
@@ -250,7 +256,7 @@ class LakeTable(ABC):
 
     @abstractmethod
     def _has_content(self) -> bool:
-        """Return whether the store has anything that is written after the first head marker."""
+        """Return whether the store has manifests or data files, written after the first head."""
 
     def remove_orphans(self) -> list[str]:
         """Delete files that no manifest can ever name; return their names.
@@ -299,12 +305,12 @@ def without_overridden(links: Iterable[ManifestLink]) -> Iterator[ManifestLink]:
     overridden = {one for link in known if link.manifest for one in link.manifest.overridden}
     for link in known:
         left = [problem for problem in link.problems if problem not in overridden]
-        # A missing manifest can have nothing overridden.
+        # A missing manifest cannot be overridden.
         yield replace(link, problems=left) if link.manifest is not None else link
 
 
 def overridden_by(manifests: Iterable[Manifest]) -> list[str]:
-    """Return all overridden problems with the commit that recorded them, oldest first."""
+    """Return all overridden problems, each with the commit that recorded it, oldest first."""
     return [
         f"{one} (overridden by {manifest.kind} {manifest.version})"
         for manifest in manifests
@@ -316,8 +322,8 @@ def overridden_by(manifests: Iterable[Manifest]) -> list[str]:
 class Foundation:
     """The state that a load builds on in spite of `problems`.
 
-    If the newest manifest's positions and sums differ from those derived from the ledgers and
-    files, `newest` has the derived ones.
+    Positions and sums of `newest` are derived from the ledgers and files of all manifests, in case
+    those in the newest manifest are wrong.
     """
 
     newest: Manifest | None
@@ -326,9 +332,9 @@ class Foundation:
 
 
 def foundation(table: LakeTable) -> Foundation | None:
-    """Return the table's state with the problems that are not on record yet.
+    """Return the table's state with the problems that no manifest records as overridden.
 
-    None if a manifest is missing or unreadable.
+    Returns None if a manifest is missing or unreadable.
     """
     newest, standing, problems = None, TableStanding(), list[str]()
     for link in without_overridden(table.links()):

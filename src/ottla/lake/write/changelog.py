@@ -1,4 +1,4 @@
-"""A changelog table: one row of each key of a topic, brought up to date again and again.
+"""Keeps a changelog table up to date: one row for each key of a topic.
 
     describe topic → ranges from where the last run ended → changes by bucket → buckets merged
     → ledger → manifest
@@ -42,23 +42,24 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
 
     The table has the latest record of each key (`kind`: `latest`), or every record with the time
-    for which it held (`history`). A record with a null value deletes its key, and so does a
-    Debezium envelope with the operation `d`. Keys are spread over `buckets`, whose number the first
-    run decides; each run rewrites the files of the buckets that have changes.
+    span in which it was the latest (`history`). A record with a null value deletes its key, and so
+    does a Debezium envelope with the operation `d`. Keys are spread over `buckets`. The first run
+    decides their number, and each run rewrites the files of the buckets that have changes.
 
     A record without a key fails the run, unless `on_null_key` is `skip`: then the ledger counts it
-    as keyless. A record that can't be decoded fails the run or is a dead letter, as `on_bad_record`
-    says; its key keeps its previous row. `rows` of the result are the changes that were read.
+    as keyless. `on_bad_record` says whether a record that can't be decoded fails the run or becomes
+    a dead letter; its key keeps its previous row. `rows` of the result are the changes that were
+    read.
 
-    With `every` it runs again after each such interval until `watch.stop` is set, and calls
-    `watch.on_run` with each result; if two run like that, the older one stops. If
-    `delete.retention.ms` has passed since the table's last run, compaction may have removed
-    deletions that the table has not read. That fails the run (RecordsLost), unless the loss is
-    accepted. With `reconcile` the log is read again from its start, and rows that it no longer has
-    are removed.
+    With `every`, the changelog runs again after each such interval until `watch.stop` is set, and
+    calls `watch.on_run` with each result. If two processes do so for one table, the one that
+    started first stops. If `delete.retention.ms` has passed since the table's last run, compaction
+    may have removed deletions that the table has not read. That fails the run (RecordsLost), unless
+    the loss is accepted. With `reconcile` the log is read again from its start, and rows whose
+    records it no longer has are removed.
 
-    All other options are as in `load`. Raises OttlaError (LoadLost if another run committed
-    meanwhile; FencedWriter; then nothing changes).
+    All other options are as in `load`. Raises OttlaError. After LoadLost (another run committed
+    meanwhile) and FencedWriter (a later process took the table over) nothing has changed.
     """
     given = filled(ChangelogOptions, options)
     watch, every = given["watch"], given["every"]
@@ -85,7 +86,7 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
 def _run(
     writer: TopicWriter, given: ChangelogOptions, start: Boundary, end: Boundary
 ) -> LoadResult:
-    """Apply the new changes. Raises OttlaError (LoadLost, FencedWriter: nothing changes)."""
+    """Apply the new changes. Raises OttlaError; LoadLost and FencedWriter change nothing."""
     began_s, settings = time.monotonic(), writer.settings
     with closing(connect(settings.bootstrap)) as cluster:
         base = writer.base(cluster, given["override"])
@@ -102,7 +103,7 @@ def _run(
         with committed_before(table.store.url, newest.version):
             remove_hidden_orphans(table, state, newest)
     else:
-        # Changes that a killed run has left.
+        # Remove temporary files that a killed run left.
         remove_work(table.store, table.running)
     removed = writer.follow_up(newest, is_new=is_new)
     return load_result(newest, removed, began_s, is_new=is_new)
@@ -115,7 +116,7 @@ def _again_and_again(
     on_run: Callable[[LoadResult], None],
     tries: Tries,
 ) -> LoadResult:
-    """Run until `stop` is set, and return the last result. Failures are retried as `tries` says."""
+    """Run until `stop` is set, and return the last result. `tries` handles failures."""
     result = LoadResult(None, 0, 0, 0.0, (), ())
     while not stop.is_set():
         try:

@@ -1,4 +1,4 @@
-"""The plan of a changelog run: what its tasks read, reduce and merge, and the manifest of that."""
+"""Plans the tasks of a changelog run, which read, reduce and merge, and builds its manifest."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,13 +24,16 @@ from ottla.lake.write.settings import LoadSettings
 from ottla.lake.write.table_schema import LoadTyping, require_holdable
 from ottla.lake.write.topic_writer import TopicWriter
 
-# About how many bytes of the first run's log one bucket of a new table covers.
+# A new table gets one bucket for about this many bytes of the log that its first run reads.
 _BUCKET_BYTES = 64 << 20
 _BUCKETS_LEAST, _BUCKETS_MOST = 8, 1024
 
 
 def kept_by(given: ChangelogOptions, plan: LoadPlan, settings: LoadSettings) -> Changelog:
-    """Return what the table keeps, as its first run decided. Raises OttlaError on a difference."""
+    """Return the table's kind and number of buckets, which its first run decided.
+
+    Raises OttlaError if `given` asks for others.
+    """
     kept = _known_or_new(given, plan)
     if kept.keeps == "history" and (settings.null_bad_timestamps or settings.dead_timestamps):
         raise OttlaError(
@@ -68,7 +71,7 @@ def _buckets_for(plan: LoadPlan) -> int:
 def partitions_again(
     given: ChangelogOptions, table: LakeTable, plan: LoadPlan, kept: Changelog
 ) -> dict[int, int]:
-    """Return the partitions to read again, and the offset to start from.
+    """Return the partitions that a reconciling run reads again, with the offset to start from.
 
     Raises OttlaError if the table cannot be reconciled.
     """
@@ -88,17 +91,17 @@ def partitions_again(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run applies to the table's `state`, apart from the plan of its load."""
+    """The changes that a run applies to the table's `state`, beside the plan of its load."""
 
     given: ChangelogOptions
     kept: Changelog
     state: TableState = field(default_factory=TableState)
-    # Partitions to read again up to their positions, and the offset to start from. Rows of the
-    # state at or after that offset are dropped unless they are read again.
+    # Partitions to read again up to their positions, with the offset to start from. Rows of the
+    # state from that offset on are dropped unless they are read again.
     again: Mapping[int, int] = field(default_factory=dict)
 
     def ranges(self, load: LoadPlan) -> list[SizedRange]:
-        """Return the ranges to read: first the ones to read again, then the new ones."""
+        """Return the offset ranges to read: first those read again, then the new ones."""
         if not self.again:
             return list(load.ranges)
         positions = load.base.positions or {}
@@ -116,14 +119,17 @@ class Changes:
 def positions_pinned(
     given: ChangelogOptions, writer: TopicWriter, plan: LoadPlan, settings: LoadSettings
 ) -> Manifest:
-    """Commit the positions of a plan that reads nothing."""
+    """Commit the start positions of new partitions, by a plan that reads nothing."""
     return changes_applied(Changes(given, kept_by(given, plan, settings)), writer, plan, settings)
 
 
 def changes_applied(
     changes: Changes, writer: TopicWriter, plan: LoadPlan, settings: LoadSettings
 ) -> Manifest:
-    """Read the plan's ranges, and commit the buckets with their changes. Return the manifest."""
+    """Read the plan's ranges, merge the changes into their buckets, and commit.
+
+    Returns the manifest of the commit.
+    """
     table, before, state = writer.table, plan.before, changes.state
     require_fitting(settings.decode, before.table_schema if before else None, before is None)
     sized = changes.ranges(plan)
@@ -166,7 +172,7 @@ def _of_buckets(files: Mapping[int, DataFile], merged: Sequence[Merged]) -> list
 
 @contextmanager
 def _without_work(table: LakeTable, load_id: str) -> Iterator[None]:
-    """Remove the load's temporary files of changes at the end, if the storage allows it."""
+    """On exit, remove the load's temporary files of changes. Storage errors are ignored."""
     try:
         yield
     finally:
@@ -248,7 +254,7 @@ def _merge_tasks(
 
 
 def _with_operation(typing: LoadTyping | None) -> LoadTyping | None:
-    """Return the typing with a column of Debezium's operation, which marks deletions."""
+    """Return the typing with a column for Debezium's operation, which marks deletions."""
     if typing is None or typing.sorting.decode.value is None:
         return typing
     decode, schema = typing.sorting.decode, typing.sorting.schema

@@ -1,10 +1,10 @@
-"""The files of a changelog table's current state, its checkpoints, and how it is read.
+"""Finds the files of a changelog table's current state, with the help of checkpoints.
 
     DIR/_ottla/states/00000000000000000020.json
 
-A checkpoint saves the files of the state, so that few manifests are read. It is derived from the
-manifests and may be deleted at any time. If it is missing, damaged, or contradicts the chain of
-manifests, a run only has to read more manifests.
+A checkpoint lists the files of the state, so that only later manifests have to be read. It is
+derived from the manifests and may be deleted at any time. If it is missing, damaged, or contradicts
+the chain of manifests, a run only has to read more manifests.
 """
 
 import re
@@ -32,7 +32,8 @@ _HIDDEN_FILES = f"{HIDDEN_FOLDER}/"
 _HIDDEN_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")
 # A checkpoint is written after this many manifests since the previous one.
 _MANIFESTS_BETWEEN = 10
-# Every this many commits, hidden files of old commits are checked too, which reads all manifests.
+# At each commit whose version is a multiple of this, orphans of old commits are looked for too,
+# which reads all manifests.
 _SWEEP_COMMITS = 100
 CHECKPOINTS = "_ottla/states/"
 _CHECKPOINT_NAME = re.compile(r"(\d{20})\.json")
@@ -44,17 +45,20 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """The files of the state after the commit of `standing`, by path, without closed files."""
+    """The files of the state after the commit of `standing`, by path.
+
+    Closed files are left out: they have only rows that later records can no longer change.
+    """
 
     standing: TableStanding = EMPTY
     visible: Mapping[str, DataFile] = field(default_factory=dict)
     hidden: Mapping[str, DataFile] = field(default_factory=dict)
-    # The number of each file's typed schema; 0: raw columns only.
+    # The number of each file's typed schema; 0 if it has raw columns only.
     schemas: Mapping[str, int] = field(default_factory=dict)
 
 
 def checkpoints(store: FileStore) -> Iterator[StateFiles]:
-    """Yield the checkpoints that can be read."""
+    """Yield the checkpoints that can be read, newest first."""
     for version in reversed(_checkpoint_versions(store)):
         try:
             found, _ = unseal(store.read(_checkpoint_path(version)))
@@ -97,13 +101,13 @@ def _checkpoint_path(version: int) -> str:
 class TableState:
     """The visible and the hidden file of each bucket; readers see only the visible one.
 
-    For a history, only files that may still change: closed files are many and not part of the
-    state.
+    A history also has many closed files, whose rows cannot change any more. They are not part of
+    the state.
     """
 
     visible: Mapping[int, DataFile] = field(default_factory=dict)
     hidden: Mapping[int, DataFile] = field(default_factory=dict)
-    # The number of each file's typed schema; 0: raw columns only.
+    # The number of each file's typed schema; 0 if it has raw columns only.
     schemas: Mapping[str, int] = field(default_factory=dict)
     # The manifests after the checkpoint that the state was read from.
     behind: Sequence[Manifest] = ()
@@ -117,9 +121,9 @@ def read_state_of(
 ) -> TableState:
     """Return the table's state, from its newest checkpoint and the manifests after that.
 
-    `newest` and its digest are the result of `table.latest`; `accepted` has problems that an
-    operator has overridden. Writes a checkpoint if many manifests follow the last one. Raises
-    OttlaError as `table.latest` does.
+    `newest` and its digest are the result of `table.latest`. Problems in `accepted`, which an
+    operator has overridden, are ignored. Writes a checkpoint if many manifests follow the last one.
+    Raises OttlaError as `table.latest` does.
     """
     version = newest.version if newest else 0
     for start in checkpoints(table.store):
@@ -173,7 +177,7 @@ def by_bucket(files: Mapping[str, DataFile]) -> dict[int, DataFile]:
 
 
 def hidden_stem(version: int, load_id: str, bucket: int) -> str:
-    """Return the start of the names of a bucket's hidden files; attempts append their names."""
+    """Return the prefix of the paths of a bucket's hidden files; task attempts append a name."""
     return f"{_HIDDEN_FILES}{load_stem(version, load_id)}-p{bucket}"
 
 
@@ -205,10 +209,10 @@ def _damaged(table: LakeTable, problem: str) -> OttlaError:
 def changelog_as_of(
     target: str, moment: datetime, *, store_options: Mapping[str, str] | None = None
 ) -> pa.Table:
-    """Return the values that held at `moment`, which has a time zone, in the columns of a load.
+    """Return the rows of the history in `target` that were the latest of their keys at `moment`.
 
-    A key that is in several partitions has one value in each. Raises OttlaError if `target` holds
-    no history.
+    `moment` needs a time zone. The columns are those of a load. A key that occurs in several
+    partitions has one row for each. Raises OttlaError if `target` is not a history.
     """
     micros = micros_of(moment)
     table = existing_table(target, store_options)
@@ -223,7 +227,7 @@ def changelog_as_of(
 
 
 def micros_of(moment: datetime) -> int:
-    """Return a time in the form of files. Raises OttlaError for a time without a time zone."""
+    """Return microseconds since 1970, as in files. Raises OttlaError without a time zone."""
     if moment.tzinfo is None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{moment} has no time zone: give one, such as timezone.utc"

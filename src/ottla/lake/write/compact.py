@@ -1,9 +1,9 @@
-"""Compaction: small files of neighbouring offsets become one, proven by the same hash.
+"""Compaction: merges small files of neighbouring offsets, and proves that no row changed.
 
     live files → groups → a task for each, which reads and writes → manifest
 
 Offsets, positions, rows and their hash stay the same: the manifest of a compaction is valid only if
-the files that it adds to a partition have the rows and the hash of those that it removes. If a
+the files that it adds to a partition have the same rows and hash as the files that it removes. If a
 compaction is killed, it is either committed as a whole or not at all.
 """
 
@@ -21,7 +21,7 @@ from ottla.lake.model.option import filled
 from ottla.lake.write.engine import opened
 from ottla.lake.write.rewrite import Columns, Rewrite, live_now
 
-# A file of more than this fraction of the target stays as it is.
+# A file larger than this fraction of the target size is not merged.
 _SMALL = 0.75
 
 
@@ -41,8 +41,8 @@ class CompactionResult:
 def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
     """Merge small neighbouring files of the table in `target` into files of `target_size`.
 
-    Tasks run as those of `load` do. `row_group_size` is counted in Arrow's columns. Loads may go on
-    meanwhile. Raises OttlaError (LoadLost if another compaction or replacement took the same files
+    Tasks run as in `load`. `row_group_size` is in bytes of Arrow's columns. Loads may run at the
+    same time. Raises OttlaError (LoadLost if another compaction or replacement took the same files
     first; then nothing changes).
     """
     given = filled(CompactOptions, options)
@@ -53,7 +53,7 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
         before, _ = table.latest()
         _require_rows(before, target)
         live = live_now(table)
-        # Leave files of another program in the table format's log to that program.
+        # Files that another program has replaced in the format's log are not compacted.
         files = [file for file in live.files if file.path in live.readers_see]
         newest = live.newest.table_schema if live.newest else None
         chosen = groups(files, live.columns, newest, target_bytes)
@@ -98,8 +98,8 @@ def groups(
     """Return groups of two files or more, each of at most `target_bytes`.
 
     No live file has offsets between those of a group's files. Files of different event-time buckets
-    are never mixed. Files with older columns get the newest columns, unless only one of the two
-    keeps the raw columns.
+    are never mixed. Files with older columns get the newest columns; they are left out if either
+    the old or the new columns, but not both, include the raw columns.
     """
     keep_raw = layout_of(newest).keep_raw
     small = {

@@ -2,13 +2,14 @@
 
 A redrive sends the records of letters again, exactly once even if it is killed at any step:
 
-    note the letters → one transaction: their records, and a mark with the note's name → note done
+    write a note of the letters → one transaction: the records, and a mark that names the note
+    → set the note to done
 
-A table's files can't join a transaction of brokers, so the transaction records that its note was
-carried out: the mark is a committed offset with metadata, of a group named like the transactional
-id, committed with the records (as a sink's is). The next redrive takes the id over, which decides
-any open transaction, and reads the mark. The note that the mark names was carried out; any other
-unfinished note was not. Notes are in `_ottla/redriven/`.
+A table's files can't be part of a Kafka transaction, so the transaction itself records which note
+it carried out. This mark is a committed offset with metadata, in a group named like the
+transactional id, and is committed with the records. The next redrive initializes the transactional
+id, which ends any open transaction, and reads the mark. The note that the mark names was carried
+out; any other unfinished note was not. Notes are in `_ottla/redriven/`.
 """
 
 import hashlib
@@ -51,11 +52,14 @@ Marks = Mapping[TopicPartition, OffsetAndMetadata]
 def letters_of_table(
     target: str, store_options: Mapping[str, str] | None = None
 ) -> list[FoundLetter]:
-    """Return all letters of a table, in order of its loads. Raises OttlaError without a table."""
+    """Return all dead letters of a table, in the order of its loads.
+
+    Raises OttlaError if there is no table.
+    """
     table = existing_table(target, store_options)
     manifests = list(table.history())
     counting = {file.path for file in live_letters(manifests)}
-    # By offset: since a letter was marked, it may have moved to another file.
+    # Compare by offset: the letter may have moved to another file since it was redriven.
     partitions = {file.path: file.partition for one in manifests for file in one.dead_letters}
     marked = {(partitions.get(path), offset) for path, offset in _marked(table.store)}
     return [
@@ -78,7 +82,10 @@ def _marked(store: FileStore) -> set[tuple[str, int]]:
 
 
 def _letters_before(store: FileStore, manifest: Manifest) -> set[tuple[int, int]]:
-    """Return the places of letters in replaced files, which the topic has already."""
+    """Return (partition, offset) of letters in files that the commit replaces.
+
+    The topic has these letters already.
+    """
     return {
         (file.partition, row["offset"])
         for file in manifest.removed_dead_letters
@@ -87,7 +94,7 @@ def _letters_before(store: FileStore, manifest: Manifest) -> set[tuple[int, int]
 
 
 def _rows_there(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file; none if the file has expired."""
+    """Yield the rows of a file, or nothing if an expiry has deleted the file."""
     with suppress(FileNotFoundError):
         yield from _rows(store, file)
 
@@ -95,7 +102,7 @@ def _rows_there(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
 def _rows(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
     with store.open(file.path) as content, pq.ParquetFile(content) as parquet:
         for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
-            # The time may be in a year that Python does not support; its milliseconds are kept too.
+            # Python does not support all years of a timestamp, so read only its milliseconds.
             names = [name for name in batch.schema.names if name != "timestamp"]
             yield from batch.select(names).to_pylist()
 
@@ -128,11 +135,12 @@ def _found(
 
 
 def send_letters(table: LakeTable, topic: str, bootstrap: Bootstrap) -> int:
-    """Send the table's letters that are not in `topic` yet; return how many. Raises OttlaError.
+    """Send the table's dead letters that are not in `topic` yet, and return their number.
 
-    The version up to which letters were sent is the committed offset of a group, committed with the
-    letters. So if a load is killed before it sends them, the next load does, and no letter is sent
-    twice as long as the cluster keeps the group's offset.
+    A group's committed offset is the table version up to which letters were sent; it is committed
+    in the transaction of the letters. So if a load is killed before it sends its letters, the next
+    load sends them, and no letter is sent twice as long as the cluster keeps the group's offset.
+    Raises OttlaError.
     """
     name = hashlib.sha256(f"{table.store.url} {topic}".encode()).hexdigest()[:16]
     group = f"ottla-dead-letters-{name}"
@@ -184,16 +192,16 @@ async def redrive_table(
     store_options: Mapping[str, str] | None = None,
     on_step: OnStep = lambda _step: None,
 ) -> Redriven:
-    """Send the records of a table's letters again, as `operations.dead_letters.redrive` does.
+    """Send a table's `chosen` dead letters again, as `operations.dead_letters.redrive` does.
 
-    Raises OttlaError, for example if a redrive was killed and the brokers have since forgotten
-    whether its letters were sent; with `again` those count as not sent.
+    Letters that were redriven before are left out unless `again` is set. Raises OttlaError, for
+    example if a redrive was killed and its mark has expired, so that it is unknown whether its
+    letters were sent. With `again` such letters are sent.
     """
     store = existing_table(target, store_options).store
     name = f"ottla-redrive-{hashlib.sha256(store.url.encode()).hexdigest()[:16]}"
     async with Producer(bootstrap, client_id="ottla-redrive", transactional_id=name) as producer:
-        # Before the letters are read, so that no other redrive's transaction is committed
-        # afterwards.
+        # Initialize the id before reading letters, so that no other redrive commits afterwards.
         await producer.init_transactions()
         async with Admin(bootstrap) as admin:
             marks = await admin.groups.offsets(name)
@@ -234,7 +242,11 @@ def _mark(number: int, note: str) -> OffsetAndMetadata:
 
 
 def _settle(store: FileStore, marks: Marks, *, forget: bool) -> None:
-    """Find out which unfinished notes were carried out: no other process is working on one now."""
+    """Set unfinished notes that were carried out to done, and remove the other unfinished notes.
+
+    No other process is working on a note now. Raises OttlaError if the marks have expired, unless
+    `forget` is set.
+    """
     notes = {name: json.loads(store.read(_MARKS + name)) for name in store.names(_MARKS)}
     begun = {name: note for name, note in notes.items() if note["state"] == "begun"}
     done = len(notes) - len(begun)
@@ -256,7 +268,7 @@ def _settle(store: FileStore, marks: Marks, *, forget: bool) -> None:
 
 
 def _named(mark: OffsetAndMetadata) -> str | None:
-    """Return the file of the note that a mark names."""
+    """Return the file name of the note that a mark names; None if it is not a redrive's mark."""
     try:
         found: Any = json.loads(mark.metadata)
         return f"{found['note']}.json" if found["kind"] == _KIND else None

@@ -1,11 +1,11 @@
-"""The engine of the lake: runs what a call has planned, and makes every commit to a table.
+"""The engine of the lake: runs the tasks of a plan, and makes every commit to a table.
 
-    plan → tasks → outcome → manifest → commit on the newest one → group, orphans, dead letters
+    plan → tasks → outcome → manifest → commit on the newest commit → group, orphans, dead letters
 
 `load`, `follow`, `changelog`, `replace` and `compact` decide what to read and to write. The engine
 opens the table, reads ranges until the columns fit, removes the files of a plan that fails, checks
-that manifest and files agree, commits on top of what others committed meanwhile, and does what
-follows a commit. `TopicWriter` adds what advances a table's positions in its topic.
+that manifest and files agree, and commits on top of concurrent commits. `TopicWriter` extends it
+for commits that advance the table's positions in its topic.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,20 +30,20 @@ from ottla.lake.write.load_plan import LoadPlan
 from ottla.lake.write.table_schema import LoadTyping, require_holdable
 from ottla.ledger.partition import PartitionLedger
 
-# Returns the manifest of a plan on top of a commit's manifest with this digest.
+# Builds the next manifest from the manifest of the newest commit and its digest.
 Build = Callable[[Manifest | None, str | None], Manifest]
 Result = TypeVar("Result", bound=TaskResult)
 
 # How often a commit is tried while others commit.
 _TRIES = 100
-# Commits that move no position, so that the offsets that a load has read are still the next ones.
+# Kinds of commits that move no position. A load may commit on top of them what it has read.
 _UPKEEP = frozenset({"compaction", "replacement"})
 # How often a plan starts again because its records have fields without a column.
 _SCHEMAS_MAX = 5
 
 
 class Engine:
-    """Writes to one table for one call: runs tasks, and makes commits of what they wrote."""
+    """Writes to one table for one call: runs tasks, and commits the files that they wrote."""
 
     def __init__(self, table: LakeTable, run: Workers, steps: Steps) -> None:
         self.table = table
@@ -54,7 +54,7 @@ class Engine:
     def writing(self, version: int, load_id: str) -> Iterator[None]:
         """Mark the load as running, and remove its files if it fails before its commit.
 
-        A load within another one has steps of its own.
+        Completed steps are reset on entry and exit, as a load may contain another one.
         """
         self.steps.done.clear()
         try:
@@ -90,11 +90,12 @@ class Engine:
         )
 
     def commit(self, build: Build, plan: LoadPlan | None = None) -> Manifest:
-        """Commit the manifest that `build` returns on top of the newest commit; return it.
+        """Build a manifest on top of the newest commit, commit it, and return it.
 
-        If another commit comes first, try again on top of it. Without a `plan` that is possible as
-        long as `build` does not raise LoadLost. A plan's offsets are still the next ones only if
-        all other commits are upkeep in the same columns. Raises LoadLost or FencedWriter otherwise.
+        If another commit comes first, `build` is called again on top of that one, and may raise
+        LoadLost. With a `plan`, this is done only if all commits since the plan are compactions or
+        replacements with the same columns, so that the plan's offsets are still the next ones.
+        Raises LoadLost or FencedWriter otherwise.
         """
         table = self.table
         before, digest = (plan.before, plan.digest) if plan else table.latest()
@@ -114,7 +115,7 @@ class Engine:
         raise AssertionError("each try returns or raises")
 
     def _is_still_next(self, plan: LoadPlan, newest: Manifest | None) -> bool:
-        """Return whether all commits since the one that the plan builds on are upkeep."""
+        """Return whether commits since the plan's base moved no position and changed no column."""
         before = plan.before
         if before is None or newest is None or plan.overridden:
             return False
@@ -128,7 +129,10 @@ class Engine:
         )
 
     def require_sound(self, manifest: Manifest, plan: LoadPlan | None = None) -> None:
-        """Raise OttlaError unless ledgers balance, and files and topic are those that were read."""
+        """Raise OttlaError unless all ledgers balance and the manifest's files exist as written.
+
+        With a `plan`, also check that the topic still has the id that the plan was made for.
+        """
         for ledger in manifest.ledgers:
             if not ledger.balances:
                 raise _unbalanced(manifest.topic, ledger)
@@ -139,13 +143,13 @@ class Engine:
                 f"nothing was committed to {self.table.store.url}: {problem}",
             )
         if plan is not None:
-            # Check the id last: ids are never reused, so all records read are of this topic.
+            # Check the id after reading: ids are never reused, so all records are of this topic.
             with closing(connect(plan.bootstrap)) as cluster:
                 topic, topic_id = plan.described.topic, plan.described.topic_id
                 require_same_id(topic, topic_id, cluster.topic_id(topic))
 
     def remove_orphans_after(self, manifest: Manifest) -> None:
-        """Remove files of lost commits, after this commit."""
+        """Remove files of lost commits. An error says that this manifest was committed."""
         with committed_before(self.table.store.url, manifest.version):
             self.table.remove_orphans()
 
@@ -160,9 +164,9 @@ def opened(
     into_existing: bool = False,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[Engine]:
-    """Open the table in `target` for the commits of one call, with its runner of tasks.
+    """Open the table in `target`, and yield an engine that writes to it.
 
-    With `must_exist` a mistyped target creates no table. `check` runs before a table is created.
+    With `must_exist`, a missing table is an error. `check` is called before a table is created.
     """
     watch, store_options = given["watch"], given["store_options"]
     run, steps = Workers(given, watch), Steps(watch.on_step)

@@ -2,11 +2,11 @@
 
 A file that a commit removed stays in the store for readers that are using it, and for older
 versions of the table that readers may ask for. An expiry keeps the newest versions, by time or by
-number, and deletes the files that only older versions have. Manifests stay for good: they are the
-proof, and record the deleted files.
+number, and deletes the files that only older versions have. Manifests are never deleted: they are
+the proof of the table, and name the deleted files too.
 
-First the log of a format drops the old versions, then files are deleted. If an expiry is killed at
-any step, it can be run again.
+First the old versions are removed from the log of Delta or Iceberg, then files are deleted. If an
+expiry is killed at any step, it can be run again.
 """
 
 import time
@@ -27,9 +27,8 @@ OLDER_THAN_MS = 7 * 24 * 3600 * 1000
 class ExpiryResult:
     """The files that an expiry deleted, or would delete.
 
-    `oldest` is the oldest version that can be read afterwards, if its files exist; 0 if no version
-    was dropped. `kept` are files that are not live but may be needed by remaining versions or by
-    other programs.
+    `oldest` is the oldest version that can be read afterwards; 0 if no version was dropped. `kept`
+    are files that are not live, but that remaining versions or other programs may need.
     """
 
     oldest: int
@@ -50,10 +49,10 @@ def expire(
 ) -> ExpiryResult:
     """Delete files of the table in `target` that only old versions have.
 
-    Versions that were current within the last `older_than_ms` are kept (a week if `keep` is not
-    given either), and so are the last `keep` versions; the newest version is always kept. Old
-    snapshots of an Iceberg table are removed too. A `dry_run` changes nothing. If it is killed at
-    any step, it can be run again. Raises OttlaError.
+    Versions that were current within the last `older_than_ms` are kept, and so are the last `keep`
+    versions. If neither is given, versions of the last week are kept. The newest version is always
+    kept. Old snapshots of an Iceberg table are removed too. A `dry_run` changes nothing. If an
+    expiry is killed at any step, it can be run again. Raises OttlaError.
     """
     began = time.monotonic()
     if (older_than_ms or 0) < 0 or (keep is not None and keep < 1):
@@ -92,7 +91,7 @@ def expire_until(
 ) -> tuple[list[DataFile], list[DataFile]]:
     """Delete the files that only versions before `oldest` have.
 
-    Returns the deleted files, and the removed files that stay.
+    Returns the deleted files, and the files that are no longer live but stay.
     """
     old = removed_by(table.history(), oldest)
     folders = {file.path.rpartition("/")[0] + "/" for file in old}

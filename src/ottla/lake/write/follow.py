@@ -2,10 +2,10 @@
 
     take the table over (writer epoch + 1) → micro-batch → commit as a load does → micro-batch …
 
-A micro-batch is an end offset for each partition. It only proposes how far to load: the table's
-positions are read before each commit, so nothing is loaded twice or left out. If a follow is killed
-at any step, it continues at these positions when it is started again. If two follow into one table,
-the older one stops.
+A micro-batch is an end offset for each partition. The start is always the table's positions, which
+are read before each commit, so nothing is loaded twice or left out. If a follow is killed at any
+step, the next one continues at these positions. If two run for one table, the one that started
+first stops.
 """
 
 import threading
@@ -31,23 +31,23 @@ from ottla.lake.write.settings import row_settings_of
 from ottla.lake.write.table_schema import require_readable
 from ottla.lake.write.topic_writer import TopicWriter, opened_for
 
-# How long brokers and leaders are retried before the follow reports that it waits for them.
+# Requests are retried this long before the follow reports an outage of brokers or leaders.
 _PATIENCE_S = 5.0
 
 
 def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
     """Load new records of `topic` into the table in `target` until `watch.stop` is set.
 
-    A commit is made once about `max_bytes` of the log have arrived, or `every` after the previous
-    commit; none has much more than `max_bytes`. With `once` it ends when all records that existed
-    at the start are loaded; with `end`, when the table reaches that boundary, which may be a future
-    offset or time. A stop takes effect after the current commit.
+    A commit is made once about `max_bytes` of the log have arrived, or the interval `every` has
+    passed since the previous commit; no commit has much more than `max_bytes`. With `once` it ends
+    when all records that existed at the start are loaded; with `end`, when the table reaches that
+    boundary, which may be a future offset or time. A stop takes effect after the current commit.
 
-    Other options are those of `load`: tasks run on Spark, unless the `master` is `here` or `runner`
-    runs them; micro-batches are planned in this process. `watch.on_trouble` gets failures that are
-    retried, from the table's positions: an outage of brokers or leaders without limit (reported
-    once, and `watch.on_recovery` gets its seconds at its end), other failures three times in a row.
-    Raises OttlaError (FencedWriter if another follow was started for this table).
+    Other options are those of `load`. Tasks run on Spark, unless `master` is `here` or `runner` is
+    given; micro-batches are planned in this process. `watch.on_trouble` is called with each failure
+    that is retried. An outage of brokers or leaders is reported once and retried without limit, and
+    `watch.on_recovery` is called with its seconds when it ends; other failures are retried three
+    times in a row. Raises OttlaError (FencedWriter if another follow was started for this table).
     """
     given = filled(FollowOptions, options)
     watch, stop = given["watch"], given["watch"].stop or threading.Event()
@@ -61,7 +61,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
         if once:
             writer.run.start()
         else:
-            # Started before taking over, while the follow that it replaces still commits.
+            # Start workers before taking the table over, while an older follow still commits.
             writer.run.warm_up()
         # Columns are decided later, from the first records.
         writer.take_over(start, replace(settings, decode=None), given["override"])
@@ -82,7 +82,7 @@ def _batch_options(
         "maxBytesPerTrigger": str(max_bytes),
         "minBytesPerTrigger": str(max_bytes),
         "maxTriggerDelay": f"{every_ms}ms",
-        # Losses are judged later, by the table's positions.
+        # Lost records are detected later, from the table's positions.
         "failOnDataLoss": "false",
         "table": writer.table.store.url,
     }
@@ -99,7 +99,7 @@ def _follow(
     once: bool,
     poll_s: float,
 ) -> None:
-    """Commit micro-batches until the end. After a failure, continue at the table's positions."""
+    """Commit micro-batches until `ending` is set. Retries start at the table's positions."""
     tries = Tries(ending.stop, watch.on_trouble, watch.on_recovery)
     bootstrap = writer.settings.bootstrap
 
@@ -117,7 +117,7 @@ def _follow(
             with closing(connect(bootstrap, _PATIENCE_S)) as cluster:
                 positions = ending.at(writer.base(cluster).positions)
             tries.reached()
-            # Dead letters left by a follow that was killed or could not reach the brokers.
+            # Send dead letters that an earlier run could not send.
             writer.send_letters()
             _run_batches(batches, positions, commit, ending, once=once, poll_s=poll_s)
             return
@@ -134,9 +134,9 @@ def _run_batches(
     once: bool,
     poll_s: float,
 ) -> None:
-    """Plan micro-batches from `positions` on, and `commit` each, until the end.
+    """Plan micro-batches from `positions` on, and `commit` each, until `ending` is set.
 
-    With `once`, the end is what the topic has at the start. Errors of `commit` are raised.
+    With `once`, the end is the topic's end at the start. Errors of `commit` are raised.
     """
     with closing(StreamPlanner(options, positions)) as planner:
         at = planner.initial()
@@ -154,10 +154,10 @@ def _run_batches(
 
 
 def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) -> Manifest | None:
-    """Load from the table's positions to `ends`, up to the log's end, and commit that.
+    """Load from the table's positions to `ends`, or to the log's end if that is lower, and commit.
 
-    Returns None if the table is there already. Raises LoadLost if another load has committed
-    meanwhile, FencedWriter if this writer must stop.
+    Returns None if the table has these records already. Raises LoadLost if another load has
+    committed meanwhile, FencedWriter if a later writer has taken the table over.
     """
     goal = ending.goal() or {}
     with closing(connect(writer.settings.bootstrap, _PATIENCE_S)) as cluster:
@@ -185,7 +185,7 @@ def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) 
 def _high_watermarks(
     writer: TopicWriter, cluster: Cluster, before: Manifest | None
 ) -> Mapping[int, int]:
-    """Return the high watermarks if idle partitions follow the clock, else nothing."""
+    """Return the high watermarks if the clock advances idle partitions, else an empty mapping."""
     asked = writer.settings.events.idle_ms
     kept = before.events.idle_ms if before and before.events else None
     return {} if asked is None and kept is None else cluster.high_watermarks(writer.topic)

@@ -15,7 +15,7 @@ from ottla.lake.tables.table import FencedWriter, LoadLost
 
 Positions = Mapping[int, int]
 
-# Neither waiting nor another try helps with these.
+# Errors that a retry cannot cure.
 _FINAL = frozenset(
     {
         ErrorCode.INVALID_REQUEST,
@@ -36,10 +36,10 @@ _OUTAGE_WAIT_S = 1.0
 def goal_of(
     cluster: Cluster, described: TopicDescription, end: Boundary, positions: Positions
 ) -> dict[int, int]:
-    """Return the offsets that `end` means now. Raises OttlaError for an unknown partition.
+    """Return the end offset of each partition for the boundary `end`.
 
     Named offsets may lie in the future. A partition that is not named ends at its log's current
-    end.
+    end. Raises OttlaError for an unknown partition.
     """
     bounds = described.bounds
     named = end.offsets or {}
@@ -50,7 +50,10 @@ def goal_of(
 
 
 class FollowEnd:
-    """Is set once `stop` is set or the table is at `end`; for a future time, at that time."""
+    """The end of a follow: `stop` is set, or the table has reached the boundary `end`.
+
+    If `end` is a time in the future, its offsets are looked up once that time has come.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class FollowEnd:
         self._goal: Positions | None = None
 
     def at(self, positions: Positions | None) -> Positions:
-        """Record that the table is at `positions` (None: it is new), and return them."""
+        """Record the table's `positions` (None for a new table), and return them."""
         self._positions = positions or {}
         return self._positions
 
@@ -81,7 +84,10 @@ class FollowEnd:
         return goal is not None and all(self._positions.get(p, 0) >= end for p, end in goal.items())
 
     def goal(self) -> Positions | None:
-        """Return the positions at which the table ends. None: no end, or a time in the future."""
+        """Return the positions at which the follow ends.
+
+        None if it has no end, or if the end is a time in the future.
+        """
         end = self._end
         if self._goal is None and end is not None and (end.timestamp_ms or 0) <= self._now_ms():
             with closing(connect(self._bootstrap)) as cluster:
@@ -123,7 +129,7 @@ class Tries:
         self._count = 0
 
     def failed(self, error: OttlaError) -> None:
-        """Wait before the next try. Raises `error` if there is none."""
+        """Wait before the next try. Raises `error` if it is not retried any more."""
         if isinstance(error, LoadLost):
             return  # Another load has committed; read the table's positions again.
         if isinstance(error, FencedWriter) or error.code in _FINAL:

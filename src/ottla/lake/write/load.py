@@ -50,27 +50,27 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
     """Load the new records of `topic` into the table in `target`, a folder or a URL.
 
     `start` applies only to the first load of a partition (see `plan.parse_boundary`). Later loads
-    start where the last one ended; each load commits that position for every partition, even if it
-    loads nothing from it. `end` is a boundary too.
+    start at the table's positions, where the last load ended. Each load commits a position for
+    every partition, even for one without new records. `end` is a boundary too.
 
-    With the `master` `here` tasks run in this process, without Spark and Java: for small loads.
-    Otherwise they run on Spark, on `spark_session`, the running session or a new one by `master`
-    and `conf`, unless `runner` runs them. If `group` is given, the table's positions are committed
-    for it after the load: retention may wait for the group (`ottla.retention.hold.groups`), and its
-    lag is the table's.
+    If `master` is `here`, tasks run in this process, without Spark and Java, which suits small
+    loads. Otherwise they run on Spark (`spark_session`, the running session, or a new one made by
+    `master` and `conf`), unless `runner` is given. If `group` is given, the table's positions are
+    committed as the group's offsets after the load. Retention may then wait for the group
+    (`ottla.retention.hold.groups`), and the group's lag is the table's.
 
-    A batch that cannot be read fails the load, unless `skip_unreadable` is set: then its offsets
-    are counted as unreadable, and named in the result and the manifest. Offsets that were deleted
-    since the last load, or since this one was planned, fail the load too, unless the loss is
-    accepted: then the manifest records their number. A record whose timestamp does not fit into the
-    column fails the load, gets null, or is a dead letter; `dead_letter_topic` gets a copy of each
-    dead letter.
+    A batch that cannot be read fails the load. With `skip_unreadable`, its offsets are counted as
+    unreadable instead, and named in the result and the manifest. Offsets that were deleted since
+    the last load, or since this load was planned, fail the load too. With `accept_loss`, the
+    manifest records their number instead. `on_bad_timestamp` says whether a record whose timestamp
+    does not fit into the column fails the load, gets null, or becomes a dead letter. A copy of each
+    dead letter is sent to `dead_letter_topic`.
 
     `key`, `value` and their options add typed columns; later loads continue with them.
-    `partition_by` divides files by event time, and `late_rows` says how late rows are treated; the
-    first load decides the unit. A table whose manifests contradict each other fails the load,
-    unless `override` gives a reason to build on it: then the manifest records the problems and the
-    reason.
+    `partition_by` divides files by event time in units that the first load decides, and `late_rows`
+    says how late rows are treated. If the table's manifests contradict each other, the load fails,
+    unless `override` gives a reason to build on them. Then the manifest records the problems and
+    the reason.
 
     With `into_existing` the table is a Delta or Iceberg table that another program made. `format`
     is the format of a new table (`parquet`), `store_options` go to the storage's library.
@@ -109,7 +109,10 @@ def rows_written(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) ->
 def rows_read(
     writer: TopicWriter, plan: LoadPlan, settings: LoadSettings
 ) -> tuple[LoadPlan, "partial[Manifest]"]:
-    """Write the rows of a plan's ranges to files. Return their manifest, and what it builds on."""
+    """Write the rows of a plan's ranges to files.
+
+    Returns the plan, whose base has changed if columns were widened, and the builder of a manifest.
+    """
     typing = writer.typing(plan, settings, plan.ranges)
     events = _events_for(settings.events, plan.before, typing, reads=bool(plan.ranges))
     results: list[TaskResult] = []
@@ -123,7 +126,7 @@ def rows_read(
     ledgers, build = writer.outcome(plan, results, settings, typing)
     if plan.before is not None and typing is not None and needs_widening(writer.table, typing):
         plan = _widened(writer, plan, plan.before, typing)
-        # That commit's manifest has the schema changes.
+        # The commit that widened the columns has recorded the schema changes.
         build = partial(build, schema_changes=())
     files = [file for result in results for file in result.files]
     files.sort(key=lambda file: (file.partition, file.start, file.event))
@@ -161,7 +164,7 @@ def _tasks(
 
 
 def _widened(writer: TopicWriter, plan: LoadPlan, before: Manifest, typing: LoadTyping) -> LoadPlan:
-    """Write the wider columns by a commit of its own; return the plan on top of it."""
+    """Commit the wider columns first, and return the plan on top of that commit."""
     if plan.kind == "replacement":
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -176,9 +179,10 @@ def _widened(writer: TopicWriter, plan: LoadPlan, before: Manifest, typing: Load
 def _events_for(
     asked: EventSettings, before: Manifest | None, typing: LoadTyping | None, *, reads: bool
 ) -> EventTimes | None:
-    """Return the event-time settings of a load. Raises OttlaError if they do not fit the table.
+    """Return the event-time settings of a load; None if the table is not divided by event time.
 
-    If the load reads rows (`reads`), the event-time column is also checked against `typing`.
+    If the load reads rows (`reads`), the event-time column is checked against `typing`. Raises
+    OttlaError if the settings do not fit the table.
     """
     events = decided(asked, before.events if before else None, is_new=before is None)
     if events is None or not reads:
@@ -205,7 +209,7 @@ def _events_for(
 
 
 def _rule_of(events: EventTimes | None, described: TopicDescription) -> EventRule | None:
-    """Return what tasks do with event times; `events` is the state before the load."""
+    """Return the rule by which tasks treat event times; `events` is the state before the load."""
     if events is None:
         return None
     clock_ms = described.at_ms or time.time_ns() // 1_000_000
@@ -213,9 +217,10 @@ def _rule_of(events: EventTimes | None, described: TopicDescription) -> EventRul
 
 
 def _empty_at(plan: LoadPlan) -> dict[int, int]:
-    """Return when each partition was seen to have nothing after what the load reads.
+    """Return the time, in ms, at which each fully read partition was described.
 
-    Records of an open transaction count as something, although they cannot be read yet.
+    A partition with records after the load's end is left out, even if these records belong to an
+    open transaction and cannot be read yet.
     """
     described, ends, marks = plan.described, plan.limits.ends, plan.high_watermarks
     return {
@@ -231,7 +236,7 @@ def _events_after(
     plan: LoadPlan,
     ledgers: Sequence[PartitionLedger],
 ) -> EventTimes:
-    """Return the event times for the load's manifest, whose positions move by the `ledgers`."""
+    """Return the event-time state for the load's manifest, after `ledgers` moved the positions."""
     seen: dict[int, int] = {}
     late: dict[int, int] = {}
     for result in results:

@@ -1,4 +1,4 @@
-"""Plans of loads: which offsets the next commit of a table reads, and on which commit it builds."""
+"""Plans which offsets the next commit of a table reads, and on which commit it builds."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -47,10 +47,11 @@ def built_on(
     *,
     is_changelog: bool = False,
 ) -> Base:
-    """Return the topic, and the table's newest commit, on which a load builds.
+    """Describe the topic, and read the table's newest commit, on which a load builds.
 
-    With a reason to `override` them, problems of the table are no obstacle. Raises OttlaError if
-    the table holds another topic or is of another kind, or if the topic has lost records since.
+    If `override` gives a reason, problems of the table do not fail the load. Raises OttlaError if
+    the table holds another topic or is of another kind, or if the topic was recreated or has lost
+    records that the table has.
     """
     base = foundation(table) if override else None
     overridden = on_record(base.problems, override) if base and override else ()
@@ -79,16 +80,16 @@ def built_on(
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What the next commit of a table reads, and the commit that it builds on."""
+    """The offset ranges that the next commit of a table reads, and the commit that it builds on."""
 
     bootstrap: Bootstrap
     base: Base
     load_id: str
     limits: Limits
     ranges: Sequence[SizedRange]
-    idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
+    idle: Sequence[int]  # Partitions that have no position yet and no records to load.
     kind: Kind = "load"
-    # The high watermark of each partition, if it was asked for. Open transactions may be below it.
+    # High watermarks by partition, if they were requested. Open transactions may lie below them.
     high_watermarks: Mapping[int, int] = field(default_factory=dict)
 
     @property

@@ -1,8 +1,8 @@
-"""Finds deletions that compaction may have removed before a changelog table read them.
+"""Finds tombstones that compaction may have removed before a changelog table read them.
 
 Compaction removes a tombstone once `delete.retention.ms` has passed since its first pass over it.
-If a table has not read the tombstone by then, it keeps the key's row, because no record says any
-more that the key was deleted. Which records a pass has removed is unknown; when it ran is known.
+If a table has not read the tombstone by then, it keeps the row of a key that was deleted. It is
+known when each compaction pass ran, but not which records it removed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _REMEDY = (
 def require_no_lost_deletions(
     plan: LoadPlan, ledgers: Iterable[PartitionLedger], bootstrap: Bootstrap
 ) -> None:
-    """Raise RecordsLost if compaction may have removed a deletion that was not read."""
+    """Raise RecordsLost if compaction may have removed a tombstone that was not read."""
     before, described = plan.before, plan.described
     retention_ms = described.delete_retention_ms
     if before is None or described.at_ms - before.created_ms < retention_ms:
@@ -69,9 +69,9 @@ def may_have_removed(
 ) -> bool:
     """Return whether passes over `unread` may have removed tombstones written after `since_ms`.
 
-    The first pass over a tombstone removes the record that it deletes, so this pass is among those
-    over the `whole` log. Only a pass at least `retention_ms` later removes the tombstone. If the
-    ledger counts several passes together, the first of them may have run right after `since_ms`.
+    The first pass over a tombstone removes the record that it deletes, so this pass is in `whole`,
+    the passes over the whole log. Only a pass at least `retention_ms` later removes the tombstone.
+    If the ledger counts several passes together, the first may have run right after `since_ms`.
     """
     later = [one for one in whole if one.at_ms >= since_ms]
     firsts = [(one.since, one.at_ms if one.since == one.number > 0 else since_ms) for one in later]

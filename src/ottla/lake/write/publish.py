@@ -2,8 +2,8 @@
 
     take over the transactional id → read the position → (send → add the position → commit)…
 
-If a run is killed anywhere, the next run continues after the last committed transaction. Of two
-runs at once, the one that began last continues; the other fails and commits nothing more.
+If a run is killed at any step, the next run continues after the last committed transaction. Of two
+runs at once, the one that started later continues; the other is fenced, and commits nothing more.
 """
 
 import hashlib
@@ -24,25 +24,25 @@ from ottla.lake.source.access import Brokers, brokers_of
 from ottla.lake.store.targets import folder_of
 from ottla.lake.write.publish_source import Fields, PublishSource, SourceFile, open_source
 
-# A transaction ends after this time, far below its time-out.
+# Each transaction is committed after this time, well before its timeout.
 _TRANSACTION_S = 10.0
 _TIMEOUT_MS = 120_000
-# Marks the metadata of a position.
+# Identifies offset metadata that a publish wrote.
 _KIND = "ottla publish"
-# The most seconds between two looks at the clock.
+# With a rate limit, the clock is checked about this many times per second.
 _LOOKS_PER_S = 20
 _ROWS_AT_ONCE_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class PublishPace:
-    """The limits of a publish; None: no limit."""
+    """The rate limits of a publish. None means no limit."""
 
     records_per_s: float | None = None
     bytes_per_s: float | None = None
 
     def delay_s(self, records: int, size_bytes: int, elapsed_s: float) -> float:
-        """Return how long to wait after this many records and bytes in this time; 0 for no wait."""
+        """Return the seconds to wait, after sending so much in `elapsed_s`, to keep the limits."""
         due_s = 0.0
         if self.records_per_s is not None:
             due_s = records / self.records_per_s
@@ -52,7 +52,7 @@ class PublishPace:
 
     @property
     def rows_at_once(self) -> int:
-        """Return how many rows may be sent between two looks at the clock."""
+        """Return how many rows may be sent between two checks of the clock."""
         if self.bytes_per_s is not None:
             return 1
         if self.records_per_s is None:
@@ -74,7 +74,7 @@ class PublishProgress:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """The result of a publish or a dry run (`rows_left` only if it is quick to know)."""
+    """The result of a publish or a dry run. `rows_left` is None if counting needs reading files."""
 
     records: int
     bytes: int
@@ -104,10 +104,10 @@ class PublishOptions(SourceOptions, TableOptions, total=False):
 def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> PublishResult:
     """Publish `source`, a lake table or Parquet, CSV or JSON lines files, into `topic`.
 
-    Rows keep their order within each partition; the key decides the partition as in Kafka's
-    producers, where `fields` names no column for it. Run again under the same `name` (default:
-    one of source and topic), it goes on where the last one ended, also after it was killed: each
-    row is in the topic once for readers with read_committed. Raises OttlaError.
+    Rows keep their order within each partition. If `fields` names no column for the partition, the
+    key decides it as in Kafka's producers. A further run under the same `name` (by default derived
+    from source and topic) continues after the last committed transaction, even if the last run was
+    killed, so readers with read_committed see each row once. Raises OttlaError.
     """
     given = filled(PublishOptions, options)
     began_s = time.monotonic()
@@ -117,7 +117,7 @@ def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> Publi
     chosen = given["name"] or _name_of(source, topic)
     group = f"ottla-publish.{chosen}"
     with RangeClient(brokers.bootstrap, client_id="ottla-publish", config=config) as client:
-        # Check the topic first, so that a mistyped one is found before the id is taken over.
+        # Check the topic first: a mistyped one must not fence a running publish.
         client.topic(topic)
     if given["dry_run"]:
         return _plan(found, _position(brokers, group, topic), chosen)
@@ -149,10 +149,11 @@ def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> Publi
 
 @dataclass(frozen=True, slots=True)
 class PublishPosition:
-    """Says that all earlier files and `row` rows of `file` are published: `records` records.
+    """How far a publish has come: all earlier files, and the first `row` rows of `file`.
 
-    It is a committed offset with metadata, of a group named like the publish, and is committed in
-    the transaction of the records before it.
+    `records` is the number of records published so far. The position is stored as a committed
+    offset with metadata, in a group named like the publish, and is committed in the transaction of
+    the records before it.
     """
 
     file: SourceFile
@@ -167,7 +168,7 @@ def position_at(files: Sequence[SourceFile], place: int, row: int, records: int)
 
 
 def as_offset(position: PublishPosition) -> OffsetAndMetadata:
-    """Return the position as a committed offset: the number of records so far."""
+    """Return the position as a committed offset, which is the number of records so far."""
     text = json.dumps(
         {
             "kind": _KIND,
@@ -181,7 +182,7 @@ def as_offset(position: PublishPosition) -> OffsetAndMetadata:
 
 
 def from_offset(offset: OffsetAndMetadata) -> PublishPosition:
-    """Parse a committed offset as a position. Raises OttlaError if it is none."""
+    """Parse a committed offset as a position. Raises OttlaError if no publish wrote it."""
     try:
         found = json.loads(offset.metadata)
         if found["kind"] == _KIND:
@@ -197,9 +198,9 @@ def from_offset(offset: OffsetAndMetadata) -> PublishPosition:
 
 
 def start_of(position: PublishPosition | None, files: Sequence[SourceFile]) -> tuple[int, int]:
-    """Return the index of the file, and the row in it, to continue with.
+    """Return the index of the file to continue with, and the row in it.
 
-    Raises OttlaError if the files up to the position are not the published ones.
+    Raises OttlaError if the files up to the position differ from the published files.
     """
     if position is None:
         return 0, 0
@@ -234,7 +235,7 @@ def _changed(what: str) -> OttlaError:
 
 
 class _Run:
-    """One run of a publish, with a producer that holds its transactional id."""
+    """One run of a publish, by a producer that has initialized the transactional id."""
 
     def __init__(
         self,
@@ -254,7 +255,7 @@ class _Run:
         self._on_progress = given["on_progress"]
         self._stride = min(self._pace.rows_at_once, self._most)
         self._began_s = time.monotonic()
-        self._begun_s = 0.0  # When the open transaction began; 0 without one.
+        self._begun_s = 0.0  # When the open transaction began; 0 if none is open.
         self._in_transaction = 0
         self.records = self.bytes = self.total = 0
 
@@ -292,7 +293,7 @@ class _Run:
         self.bytes += len(record.key or b"") + len(record.value or b"")
 
     def _look(self, place: int, row: int) -> None:
-        """Commit if it is time, and wait if records are too fast."""
+        """Commit if the transaction is old or large enough, and wait to keep the rate limits."""
         now_s = time.monotonic()
         delay_s = self._pace.delay_s(self.records, self.bytes, now_s - self._began_s)
         age_s = now_s - self._begun_s
@@ -327,7 +328,7 @@ def _position(brokers: Brokers, group: str, topic: str) -> PublishPosition | Non
 
 
 def _plan(source: PublishSource, position: PublishPosition | None, name: str) -> PublishResult:
-    """Return the part of the source that is left to publish."""
+    """Return the result of a dry run: the files and rows that are left to publish."""
     first, row = start_of(position, source.files)
     counts = [source.row_count(place) for place in range(first, len(source.files))]
     known = [count for count in counts if count is not None]
@@ -340,6 +341,6 @@ def _plan(source: PublishSource, position: PublishPosition | None, name: str) ->
 
 
 def _name_of(source: str, topic: str) -> str:
-    """Return a name for this source and this topic, the same in each run."""
+    """Return the default name of a publish of this source into this topic, equal in each run."""
     where = source if "://" in source else str(folder_of(source))
     return hashlib.sha256(f"{where}\n{topic}".encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
 """The sources of a publish: a lake table, or files of Parquet, CSV or JSON lines.
 
-A source is a list of files in a fixed order, each with its rows in a fixed order. Named columns of
-a row become the parts of a record.
+A source is a list of files in a fixed order, each with rows in a fixed order. `Fields` says which
+columns of a row become the key, value and other parts of a record.
 """
 
 import base64
@@ -41,7 +41,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The columns that make a record. `value` None: all columns as JSON."""
+    """The columns that make a record. If `value` is None, the value is all columns as JSON."""
 
     key: str | None = None
     value: str | None = None
@@ -51,7 +51,7 @@ class Fields:
 
 
 def over(given: Fields | None, found: Fields) -> Fields:
-    """Return `found`, replaced by `given` where that names a column."""
+    """Return `found`, with the columns that `given` names in place of its own."""
     if given is None:
         return found
     named = {name: column for name, column in asdict(given).items() if column is not None}
@@ -77,7 +77,7 @@ def as_row(fields: Fields, columns: Mapping[str, Any]) -> Row:
 
 
 def _column(columns: Mapping[str, Any], name: str | None) -> Any:
-    """Return the value of a column; None if none is named. Raises OttlaError."""
+    """Return the value of a column; None if `name` is None. Raises OttlaError if it is missing."""
     if name is None:
         return None
     try:
@@ -164,7 +164,7 @@ class PublishSource:
                 yield as_row(self._fields, columns)
 
     def row_count(self, place: int) -> int | None:
-        """Return how many rows a file has, if that is quick to know."""
+        """Return a Parquet file's number of rows; None for other files, to avoid reading them."""
         path = self.files[place].path
         if not path.endswith(".parquet"):
             return None
@@ -173,7 +173,7 @@ class PublishSource:
             return count
 
     def _json_rows(self, file: BinaryIO, path: str) -> Iterator[Row]:
-        """Yield one row for each line that is not empty; the unchanged line is the value."""
+        """Yield one row for each line that is not empty. By default the line is the value."""
         needs_columns = self._fields != Fields()
         for number, line in enumerate(file, 1):
             text = line.strip()
@@ -190,10 +190,10 @@ class PublishSource:
 def open_source(
     source: str, fields: Fields | None, store_options: Mapping[str, str] | None = None
 ) -> PublishSource:
-    """Open the source that the words name: a table's folder, a folder of files, or one file.
+    """Open a source: the folder of a table, a folder of files, or one file.
 
-    `fields` overrule the default columns: a table's raw columns, else all columns as JSON. Raises
-    OttlaError.
+    By default a record is made of a table's raw columns, or of all columns of a file as JSON;
+    `fields` overrides this. Raises OttlaError.
     """
     name = PurePosixPath(source).name
     if name.lower().endswith(_KINDS):
@@ -225,9 +225,9 @@ def open_source(
 
 
 def _in_order(live: Sequence[DataFile], history: Sequence[Manifest]) -> list[DataFile]:
-    """Return files in the order of the loads whose offsets they have, even after replacement.
+    """Return files in the order in which loads first committed their offsets.
 
-    A compaction or a replacement is a later commit of earlier offsets.
+    Files of a compaction or a replacement come from a later commit, but have earlier offsets.
     """
     if history and history[-1].changelog is not None:
         return list(live)
@@ -254,7 +254,7 @@ def _size(store: FileStore, name: str, source: str) -> int:
 
 
 def _fields_of(store: FileStore, files: Sequence[SourceFile]) -> Fields:
-    """Return the raw columns if the first file has them, as files of a table do; else JSON."""
+    """Return the raw columns if the first file has them, as a table's files do, else no columns."""
     if files[0].path.endswith(".parquet"):
         with store.open(files[0].path) as file:
             names = set(pq.ParquetFile(file).schema_arrow.names)

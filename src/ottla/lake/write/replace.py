@@ -2,7 +2,7 @@
 
     ranges → tasks that read them → compare with the table → cut files that stick out → manifest
 
-Files that extend beyond a range are first cut at its ends, by a compaction, which changes no rows.
+Files that extend beyond a range are first cut at its ends, in a commit that changes no rows.
 Then one manifest removes the table's files of the ranges and adds the new ones, with a ledger of
 every offset. If no row differs, nothing is committed, so a replacement may be repeated. If it is
 killed at any step, the table has either the old rows or the new ones.
@@ -48,8 +48,8 @@ def replace(
 
     `start` and `end` are boundaries as in `load`: times, or offsets such as "0:100,1:50", in which
     case only the named partitions are replaced. Offsets after the table's positions are left to
-    loads. Raises OttlaError if the topic no longer holds all rows that the table has in the ranges,
-    unless the loss is accepted: then these rows are removed, and the manifest records their number.
+    loads. Raises OttlaError if the topic no longer holds all rows that the table has in the ranges.
+    With `accept_loss`, these rows are removed instead, and the manifest records their number.
 
     Options for decoding keys and values apply to later loads too; by default rows are decoded as in
     the table's last commit. The other options are those of `load`.
@@ -89,7 +89,7 @@ def replace(
 
 
 def _loaded(history: Iterable[Manifest], version: int) -> dict[int, tuple[int, int]]:
-    """Return the offset range of each partition that was loaded up to a version."""
+    """Return the offset range that was loaded of each partition, up to a version of the table."""
     found: dict[int, tuple[int, int]] = {}
     for manifest in history:
         is_load = manifest.kind == "load" and manifest.version <= version

@@ -1,7 +1,7 @@
-"""Commits of upkeep: rewrites data files as files with the same rows, on top of any other commit.
+"""Rewrites data files into files with the same rows, and commits them on top of other commits.
 
 Offsets, positions, rows and their hash stay the same: such a manifest is valid only if the files
-that it adds to a partition have the rows and the hash of those that it removes.
+that it adds to a partition have the same rows and hash as the files that it removes.
 """
 
 import time
@@ -23,13 +23,13 @@ from ottla.lake.write.engine import Build, Engine
 from ottla.lake.write.table_schema import LoadTyping
 
 _TRIES = 20
-# The columns of each file, by path: those of the commit that added it.
+# The columns of each file, by path, as in the manifest of the commit that added it.
 Columns = Mapping[str, TableSchema | None]
 
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """The live files of rows and of dead letters in version `newest`; None: an empty table."""
+    """The live files of rows and of dead letters in version `newest`, None for an empty table."""
 
     newest: Manifest | None
     files: Sequence[DataFile]
@@ -40,9 +40,10 @@ class LiveFiles:
 
 
 def live_now(table: LakeTable) -> LiveFiles:
-    """Read the chain and the log, and read both again if another commit came between.
+    """Return the live files, from the manifests and the format's log.
 
-    Raises LoadLost if that happens each time.
+    If another commit comes while they are read, both are read again. Raises LoadLost if that
+    happens each time.
     """
     for _ in range(_TRIES):
         manifests = list(table.history())
@@ -60,10 +61,10 @@ def live_now(table: LakeTable) -> LiveFiles:
 
 
 class Rewrite:
-    """One compaction: a commit that replaces files by others with the same rows.
+    """One commit of kind compaction, which replaces files by others with the same rows.
 
-    `purpose` names the operation in errors. The table's columns must stay those of `before` until
-    the commit; with `typing` the commit changes them.
+    `purpose` names the operation in errors. No other commit may change the table's columns after
+    `before`. With `typing`, this commit changes them.
     """
 
     def __init__(
@@ -89,8 +90,8 @@ class Rewrite:
     ) -> RewriteTask:
         """Return the task that writes the offsets [start, end) of `files` as one file.
 
-        `columns` has the columns of each file; rows of other columns than the newest are decoded
-        again.
+        `columns` has the columns of each file. If they differ from the newest columns, the file's
+        rows are decoded again.
         """
         first = files[0]
         stem = self._table.file_stem(self._before.version + 1, self.load_id, first.partition, start)
@@ -114,16 +115,16 @@ class Rewrite:
         )
 
     def written(self, tasks: Sequence[RewriteTask]) -> list[DataFile]:
-        """Run the tasks; return the files that they wrote, in order of offsets."""
+        """Run the tasks, and return the files that they wrote, in order of offsets."""
         old = [file for one in tasks for file in one.files]
         with lost_where_removed(self._table, old, self._purpose):
             files = [file for file in self._engine.run(tasks) if file is not None]
         return sorted(files, key=lambda file: (file.partition, file.start))
 
     def build(self, tasks: Sequence[RewriteTask], files: Sequence[DataFile]) -> Build:
-        """Return how the manifest is built; `files` are those that the tasks have written.
+        """Return a function that builds the manifest of `files`, which the tasks have written.
 
-        Raises LoadLost if others changed the files or the columns meanwhile.
+        The function raises LoadLost if another commit changed the old files or the columns.
         """
         table, typing = self._table, self._typing
         removed = list({file.path: file for one in tasks for file in one.files}.values())
@@ -157,7 +158,7 @@ class Rewrite:
         return build
 
     def _require_none_between(self, tasks: Sequence[RewriteTask]) -> None:
-        """Raise LoadLost if a file has been added between files that are merged into one."""
+        """Raise LoadLost if another commit added a file between files that are merged into one."""
         known = {file.path for one in tasks for file in one.files}
         for file in self._table.live_files():
             if file.path in known:
@@ -172,7 +173,7 @@ class Rewrite:
 
 
 def needs_widening(table: LakeTable, typing: LoadTyping) -> bool:
-    """Return whether the table's files must be rewritten before files with these columns.
+    """Return whether the table's files must be rewritten before files with these columns are added.
 
     Delta has one type per column: many of its readers cannot read a table whose files differ in it.
     """
@@ -181,7 +182,7 @@ def needs_widening(table: LakeTable, typing: LoadTyping) -> bool:
 
 
 def widen(engine: Engine, before: Manifest, typing: LoadTyping) -> tuple[Manifest, str | None]:
-    """Rewrite all files in the columns of `typing`, by a commit of its own, before a load's.
+    """Rewrite all files with the columns of `typing`, in a separate commit before that of a load.
 
     Returns that commit's manifest and digest. Raises OttlaError (LoadLost if another load committed
     since `before`; then nothing changes).
@@ -213,9 +214,9 @@ def require_live(table: LakeTable, removed: Sequence[DataFile], purpose: str) ->
 
 @contextmanager
 def lost_where_removed(table: LakeTable, files: Sequence[DataFile], purpose: str) -> Iterator[None]:
-    """Raise LoadLost in place of an error caused by others having removed some of `files`.
+    """Raise LoadLost in place of a read error if another commit has removed some of `files`.
 
-    An expiry may have deleted the removed files by now, so that they cannot be read.
+    An expiry may have deleted the removed files already.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""A dry run of a decoding declaration: what it would change, which records it would refuse.
+"""Tries a decoding declaration: which columns it would change, which records it would refuse.
 
 Reads the last records of a topic and writes nothing, neither a table nor a position.
 """
@@ -23,7 +23,7 @@ from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.settings import decode_of
 from ottla.lake.write.table_schema import LoadTyping, load_typing, sample_ranges, sample_rows
 
-# How often columns are adapted to the records.
+# Records are decoded at most this often, each time with columns for more of their fields.
 _ROUNDS = 5
 _EXAMPLES = 5
 
@@ -40,7 +40,7 @@ class RefusedKind:
 
 @dataclass(frozen=True, slots=True)
 class SchemaTrial:
-    """The result that a load with the declaration would have for these records."""
+    """What a load with the declaration would do with these records."""
 
     records: int
     refused: tuple[RefusedKind, ...]
@@ -63,9 +63,9 @@ def try_schema(
 ) -> SchemaTrial:
     """Decode the last records of `topic` as a load would, and return what the load would do.
 
-    With `target`, decode as for a load into that table: the changes are those to its columns, and
-    its own declaration is used if none is given. Raises OttlaError, for example if the declaration
-    does not fit the table's columns.
+    With `target`, decode as in a load into that table. The result then has the changes to the
+    table's columns, and the table's own declaration is used if none is given. Raises OttlaError,
+    for example if the declaration does not fit the table's columns.
     """
     decode = decode_of(filled(DecodeOptions, options))
     before = None

@@ -44,10 +44,10 @@ class LoadSettings:
 
     bootstrap: Bootstrap
     skip_unreadable: bool = False
-    # Whether to go on, and record the number, if records are gone that the table should have.
+    # If True, lost records do not fail the load; the manifest records their number.
     takes_loss: bool = False
     null_bad_timestamps: bool = False
-    # None: as in the table's last load.
+    # None to decode as in the table's last load.
     decode: Decode | None = None
     dead_timestamps: bool = False
     events: EventSettings = field(default_factory=EventSettings)
@@ -59,7 +59,7 @@ def settings_of(
     events: EventSettings | None = None,
     sizes: FileSizes | None = None,
 ) -> LoadSettings:
-    """Return settings from options of `filled`. Raises OttlaError if they are wrong."""
+    """Return the settings for `options`, which `filled` has completed. Raises OttlaError."""
     return LoadSettings(
         brokers_of(options["bootstrap"], options["config"], options["client"]),
         options["skip_unreadable"],
@@ -73,12 +73,12 @@ def settings_of(
 
 
 def row_settings_of(options: RowOptions) -> LoadSettings:
-    """Return the settings of tables of rows, with event times and sizes of files."""
+    """Return the settings for a table of rows, with event times and sizes of files."""
     return settings_of(options, events_of(options), sizes_of(options))
 
 
 def events_of(options: RowOptions) -> EventSettings:
-    """Return the options of event times."""
+    """Return the event-time settings among the options."""
     lateness, idle = options["allowed_lateness"], options["idle_after"]
     return EventSettings(
         options["partition_by"],
@@ -90,7 +90,7 @@ def events_of(options: RowOptions) -> EventSettings:
 
 
 def sizes_of(options: RowOptions) -> FileSizes:
-    """Return the options of the sizes of files and row groups."""
+    """Return the sizes of files and row groups among the options."""
     return FileSizes(
         int(options["file_size"]), options["row_group_rows"], int(options["row_group_size"])
     )
@@ -129,6 +129,6 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 def schemas_beside(decode: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return a table [decode], with the paths of schemas relative to `folder`."""
+    """Return a table [decode] whose paths of schemas, relative to `folder`, are joined with it."""
     names = ("schema_file", "key_schema_file")
     return {k: str(folder / str(v)) if k in names else v for k, v in decode.items()}

@@ -1,4 +1,4 @@
-"""Commits a replacement: removes the table's rows of some ranges, adds the rows that were read."""
+"""Commits a replacement: removes the rows of some offset ranges, and adds the rows read again."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +35,9 @@ from ottla.lake.write.settings import ACCEPT_LOSS, LoadSettings
 from ottla.lake.write.topic_writer import TopicWriter
 from ottla.ledger.partition import PartitionLedger
 
-# How often files are looked up again because a compaction has taken some of them.
+# How often a replacement is tried if compactions remove some of its files meanwhile.
 _TRIES = 3
-# Files are compared in order of their offsets, so that neighbours are read together.
+# Offsets of this many files are cached. Files are compared in order, so neighbours are hit.
 _REMEMBERED = 4
 
 
@@ -52,8 +52,8 @@ class NothingDiffers(Exception):
 def ranges_replaced(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) -> Manifest:
     """Read the plan's ranges, and commit their rows in place of the table's.
 
-    Raises NothingDiffers; and LoadLost if others changed columns, or keep changing files of the
-    ranges.
+    Raises NothingDiffers if the table has these rows already, LoadLost if other commits changed
+    columns, or keep changing files of the ranges.
     """
     assert plan.before is not None, "ranges that were loaded are in a commit"
     swap = _RangeSwap(writer, plan, plan.before, settings)
@@ -67,7 +67,7 @@ def ranges_replaced(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings)
 
 
 class _RangeSwap:
-    """One replacement of a plan's ranges. Refuses ranges with rows that it could not remove."""
+    """One replacement of a plan's ranges. Raises OttlaError for rows that it cannot remove."""
 
     def __init__(
         self, writer: TopicWriter, plan: LoadPlan, before: Manifest, settings: LoadSettings
@@ -132,7 +132,7 @@ class _RangeSwap:
         return start <= file.start and file.end <= end
 
     def _pieces(self, cut: Rewrite, file: DataFile, columns: Columns) -> list[RewriteTask]:
-        """Cut a file where a range starts or ends in it."""
+        """Return tasks that cut a file at the start and the end of the range."""
         range_ = self._ranges[file.partition]
         inner = {at for at in range_ if file.start < at < file.end}
         bounds = pairwise(sorted({file.start, *inner, file.end}))
@@ -155,7 +155,7 @@ class _RangeSwap:
         return found
 
     def _is_same(self, removed: Sequence[DataFile], read: Manifest, columns_of: Columns) -> bool:
-        """Return whether the table has the same rows and columns, by manifests and files."""
+        """Return whether the table has the rows and columns of `read`, in undamaged files."""
 
         def is_whole(file: DataFile) -> bool:
             try:
@@ -212,7 +212,7 @@ class _RangeSwap:
 
 
 def _sums(files: Iterable[DataFile]) -> dict[tuple[int, str], tuple[int, int]]:
-    """Return the row count and hash of each partition and bucket of event time."""
+    """Return the row count and hash for each partition and event-time bucket."""
     found: dict[tuple[int, str], tuple[int, int]] = {}
     for file in files:
         rows, hashed = found.get((file.partition, file.event), (0, 0))
@@ -229,9 +229,9 @@ def _lost_by_partition(
 ) -> Mapping[int, int]:
     """Return how many offsets of each partition are in the `old` files and not in the `new` ones.
 
-    `ledgers` are those of the ranges that the new files were read from. No more can be lost than
-    the ledgers count as gone, and if nothing is gone, no file is read. If an old file cannot be
-    read, row counts are compared instead of offsets.
+    `ledgers` explain the ranges that the new files were read from. A partition cannot lose more
+    offsets than its ledgers count as gone, and if none is gone, no file is read. If an old file
+    cannot be read, row counts are compared instead of offsets.
     """
     gone: dict[int, int] = {}
     for ledger in ledgers:

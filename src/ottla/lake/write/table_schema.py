@@ -1,6 +1,6 @@
 """Chooses the typed columns of a load: from its declaration, the table's columns, or a sample.
 
-the table's columns → renames → what the declaration adds or widens → what a sample shows
+table's columns → renames → columns that the declaration adds or widens → columns of a sample
 
 If a declaration names no columns, they come from the schema of its format, or else from a sample of
 the records to load. Fields that tasks find later are added in the same way, by `evolved`.
@@ -36,7 +36,7 @@ class LoadTyping:
     changes: tuple[SchemaChange, ...] = ()
 
     def table_schema(self) -> TableSchema | None:
-        """Return the columns in the form of a manifest; None if nothing is decoded."""
+        """Return the columns as a manifest stores them; None if nothing is decoded."""
         decode = self.sorting.decode
         if not decode.sides():
             return None
@@ -102,9 +102,9 @@ def load_typing(
 
 
 def require_readable(decode: Decode | None, wanted: Format | None) -> None:
-    """Refuse a schema that cannot be read, or columns that `wanted` cannot hold.
+    """Raise an error for a schema that cannot be read, or columns that format `wanted` cannot hold.
 
-    Called before anything is created for a table. Raises WrongWords or OttlaError.
+    It is called before a table is created. Raises WrongWords or OttlaError.
     """
     if decode is not None:
         require_holdable(wanted or "parquet", declared_schema(decode).fields)
@@ -131,7 +131,7 @@ def _declared(side: Side, how: DecodeFormat, taken: set[str]) -> tuple[Column, .
 
 
 def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) -> LoadTyping:
-    """Return the typing with the columns of a sample; these are not changes of the table."""
+    """Return the typing with the columns of a sample. They are not recorded as schema changes."""
     decode = typing.sorting.decode
     # Ignore bad records here: the tasks will read them again.
     sorting = replace(typing.sorting, decode=replace(decode, on_bad_record="null"))
@@ -148,13 +148,13 @@ def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) 
 
 
 def sample_rows(wanted: Range, bootstrap: Bootstrap) -> Rows:
-    """Yield the rows of a range as `read_rows` does, without what cannot be read."""
+    """Yield the rows of a range as `read_rows` does, without batches that cannot be read."""
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
     return read_rows(wanted, bootstrap, account, skip_unreadable=True, null_bad_timestamps=True)
 
 
 def sample_ranges(ranges: Sequence[Range], count: int) -> list[Range]:
-    """Return the last offsets of each partition, `count` in all."""
+    """Return the last offsets of each partition, about `count` offsets in all."""
     last: dict[int, Range] = {}
     for one in ranges:
         before = last.get(one.partition)
@@ -168,10 +168,10 @@ def _envelopes(decode: Decode) -> frozenset[Side]:
 
 
 def require_holdable(kind: str, columns: Any) -> None:
-    """Raise OttlaError INVALID_REQUEST that names the Arrow column that `kind` cannot hold.
+    """Raise OttlaError INVALID_REQUEST if a table of format `kind` cannot hold an Arrow column.
 
     Delta has no time of day, and ignores case in names within a struct. Iceberg has no time of day
-    in milliseconds, and names each field by its whole path with dots.
+    in milliseconds, and joins the path of each field with dots. So two fields may get one name.
     """
     if kind == "parquet":
         return

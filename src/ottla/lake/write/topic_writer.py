@@ -1,4 +1,4 @@
-"""A writer of one topic into one table, which advances the table's positions once or many times."""
+"""Writes one topic into one table, and advances the table's positions with each commit."""
 
 import time
 import uuid
@@ -25,7 +25,7 @@ from ottla.ledger.partition import LedgerTotals, PartitionLedger
 
 # How often a writer tries its first commit while others commit.
 _TAKE_OVER_TRIES = 100
-# A writer looks for files of lost commits at its start, and then once in this many runs.
+# A writer removes files of lost commits at its first run, and then every this many runs.
 _SWEEP_RUNS = 100
 _LOSS = (
     f"Nothing was committed. Go on without them: {ACCEPT_LOSS} puts their number on record. "
@@ -37,8 +37,8 @@ _LOSS = (
 class TopicWriter(Engine):
     """Writes a topic into a table, from the table's positions on, in one commit or in many.
 
-    A long-running writer takes the table over by a higher writer epoch. Of two such writers, the
-    one that started earlier notices this at its next commit, and stops.
+    A long-running writer takes the table over by raising its writer epoch. A writer that started
+    earlier is then fenced at its next commit, and stops.
     """
 
     def __init__(
@@ -52,7 +52,11 @@ class TopicWriter(Engine):
         dead_letter_topic: str | None = None,
         kind: Kind = "load",
     ) -> None:
-        """Make commits by `reduce`. `group` and `dead_letter_topic` are served after each."""
+        """Set up a writer whose plans are carried out by `reduce`.
+
+        After each commit, positions are committed for `group`, and dead letters are sent to
+        `dead_letter_topic`.
+        """
         super().__init__(engine.table, engine.run, engine.steps)
         self.topic = topic
         self.settings = settings
@@ -64,7 +68,10 @@ class TopicWriter(Engine):
         self._runs = 0
 
     def base(self, cluster: Cluster, override: str | None = None) -> Base:
-        """Return the commit to build on. Raises OttlaError as `built_on`, and FencedWriter."""
+        """Return the topic, and the commit to build on.
+
+        Raises OttlaError as `built_on` does, FencedWriter if a later writer took the table over.
+        """
         is_changelog = self._kind == "changelog"
         found = built_on(self.table, cluster, self.topic, override, is_changelog=is_changelog)
         newest = found.before
@@ -79,7 +86,7 @@ class TopicWriter(Engine):
         return found
 
     def plan(self, cluster: Cluster, base: Base, start: Boundary, end: Boundary) -> LoadPlan:
-        """Plan from the table's positions to `end`; new partitions begin at `start`.
+        """Plan a load from the table's positions to `end`; new partitions begin at `start`.
 
         Raises OttlaError if a loss is known before reading and is not accepted.
         """
@@ -126,10 +133,10 @@ class TopicWriter(Engine):
         settings: LoadSettings,
         typing: LoadTyping | None,
     ) -> tuple[list[PartitionLedger], "partial[Manifest]"]:
-        """Gather what tasks have read: the ledger of each partition that moves, and the manifest.
+        """Combine the results of tasks: return the ledgers of partitions, and a manifest builder.
 
-        The manifest lacks its files, and the commit to build on. Raises OttlaError for a loss that
-        is not accepted.
+        The builder still needs the files and the commit to build on. Raises OttlaError for a loss
+        that is not accepted.
         """
         ledgers = explained_ledgers(results, plan.described, plan.bootstrap)
         ledgers += _idle_ledgers(plan)
@@ -160,10 +167,11 @@ class TopicWriter(Engine):
     def follow_up(
         self, newest: Manifest | None, *, is_new: bool, letters: bool = True
     ) -> tuple[str, ...]:
-        """Do what follows a commit, or what an earlier run has left undone.
+        """Commit the group's offsets, remove files of lost commits, and send dead letters.
 
-        `newest` is the table's newest commit; `is_new` says that this run made it. Returns the
-        names of files of lost commits, which were removed.
+        `newest` is the table's newest commit; `is_new` says that this run made it. It is called
+        without a new commit too, in case an earlier run was killed before this. Returns the names
+        of the removed files.
         """
         removed: list[str] = []
         place = self.table.store.url
@@ -178,7 +186,7 @@ class TopicWriter(Engine):
         return tuple(removed)
 
     def send_letters(self) -> None:
-        """Send the table's dead letters that are not in their topic yet, if there is one."""
+        """Send new dead letters to the dead letter topic, if one is configured."""
         if self._dead_letter_topic is not None:
             send_letters(self.table, self._dead_letter_topic, self.settings.bootstrap)
 
@@ -187,8 +195,8 @@ class TopicWriter(Engine):
     ) -> None:
         """Fence writers that started earlier, and give every partition a position.
 
-        Partitions without a position get the one that `start` means. Raises OttlaError if other
-        writers keep committing, or for problems of the table, as `built_on`.
+        A partition without a position gets the offset of the boundary `start`. Raises OttlaError
+        if other writers keep committing, or for problems of the table as `built_on` does.
         """
         for _ in range(_TAKE_OVER_TRIES):
             with suppress(LoadLost, FencedWriter), closing(connect(settings.bootstrap)) as cluster:
@@ -207,7 +215,7 @@ class TopicWriter(Engine):
         base = self.base(cluster, override)
         earliest = Boundary("earliest")
         limits = limits_of_load(cluster, base.described, start, earliest, base.positions)
-        # Partitions with a position are left alone; they may have lost records.
+        # Partitions that have a position do not move, even if the log has lost records there.
         limits = replace(limits, ends=limits.starts, lost={})
         plan = plan_load(settings.bootstrap, base, limits, self._kind)
         if not plan.is_empty:
@@ -247,9 +255,9 @@ def opened_for(
     kind: Kind = "load",
     into_existing: bool = False,
 ) -> Iterator[TopicWriter]:
-    """Open the table in `target`, or a new one, to write `topic` into it.
+    """Open or create the table in `target`, and yield a writer of `topic`.
 
-    Topics and `boundaries` are checked first, so that a mistyped one creates no empty table.
+    Topics and `boundaries` are checked first, so that a mistake in them creates no empty table.
     """
     letters = given["dead_letter_topic"]
 
@@ -274,7 +282,7 @@ def opened_for(
 
 
 def _idle_ledgers(plan: LoadPlan) -> list[PartitionLedger]:
-    """Return ledgers without offsets for idle partitions, so that their positions are written."""
+    """Return empty ledgers for idle partitions, so that the manifest has their positions."""
     reported = LedgerTotals(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
     starts = plan.limits.starts
     return [PartitionLedger(p, starts[p], starts[p], reported=reported) for p in plan.idle]
