@@ -1,4 +1,4 @@
-"""Derives the proof of a table again, from its files and its topic: verify and certificates.
+"""Checks a table against its manifests and its topic: verification and certificates.
 
 Begin with `verify`.
 """

@@ -1,8 +1,8 @@
 """Checks one bucket of a changelog table: its files against their manifests and a replay.
 
 files   have the bytes, columns and rows that their manifests hash
-state   has each key of a partition once, shows the latest change of each key, hides the others;
-        in a history, values hold until the next change of their key
+state   each key of a partition occurs once; the latest value of a key is visible, other changes are
+        hidden; in a history, each value is valid until the next change of its key
 topic   each row is the record at its offset; no key has a later record below the table's position;
         no key is missing
 
@@ -43,7 +43,7 @@ from ottla.lake.rows.proof_rows import TypedCheck
 from ottla.lake.store.store import FileStore
 
 _FROM, _TO = (one.name for one in VALIDITY)
-# The end of a value that still holds.
+# The end of the validity of a current value.
 _HOLDS = np.int64((1 << 63) - 1)
 
 DifferencesBy = dict[int, Differences]
@@ -55,13 +55,14 @@ class ReplayedBucket:
 
     store: FileStore
     pieces: Sequence[tuple[str, Sequence[int]]]
-    # The offset at which each partition's replay begins, and the partitions replayed completely.
+    # `floors` has the offset at which each partition's replay begins. `whole` has the partitions
+    # whose changes were all replayed.
     floors: Mapping[int, int]
     whole: Collection[int]
     schema: pa.Schema = ROW_SCHEMA
 
     def changes(self) -> pa.Table:
-        """Return the changes; for a table of latest values, the latest of each task."""
+        """Return the changes; for a table of latest values, each task's latest change of a key."""
         batches = [
             batch
             for path, numbers in self.pieces
@@ -80,12 +81,12 @@ class BucketTask:
     changelog: Changelog
     visible: Sequence[DataFile]
     hidden: Sequence[DataFile]
-    # The typed columns of each file that has some, by its path.
+    # The typed columns of files that have some, by path.
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     # The column that says which rows are deletions.
     operation: str | None = None
     bounds: LogBounds = NO_BOUNDS
-    # None: compare the files with their manifests only.
+    # If None, the files are only compared with their manifests.
     replayed: ReplayedBucket | None = None
 
     @property
@@ -101,13 +102,13 @@ class BucketTask:
         return self.changelog.keeps == "history"
 
     def columns(self, *, of_table: bool = True) -> pa.Schema:
-        """Return the columns to compare: the raw ones, the operation, and a history's times."""
+        """Return the columns to compare: raw columns, the operation, and the times of a history."""
         more = [pa.field(self.operation, pa.string())] if self.operation else []
         times = VALIDITY if of_table and self.is_history else ()
         return pa.schema([*ROW_SCHEMA, *more, *times])
 
     def run(self) -> CheckFindings:
-        """Check the bucket's files and rows, and compare it with the replay if there is one."""
+        """Check the bucket's files and rows, and compare them with the replay if there is one."""
         found, replayed = CheckFindings(), self.replayed
         visible, hidden = _rows(self, self.visible, found), _rows(self, self.hidden, found)
         found.rows += visible.num_rows
@@ -132,7 +133,7 @@ class BucketTask:
 
 
 def _rows(task: BucketTask, files: Sequence[DataFile], found: CheckFindings) -> pa.Table:
-    """Return the rows of files, as far as they can be read."""
+    """Return the rows of files that can be read; problems are added to `found`."""
     empty = task.columns().empty_table()
     return pa.concat_tables([empty, *(_rows_of(task, one, found) for one in files)])
 
@@ -158,7 +159,7 @@ def _rows_of(task: BucketTask, file: DataFile, found: CheckFindings) -> pa.Table
     found.of_files += in_file.problems or task.bounds.problems(task.store, file)
     _check_rows(task, file, rows, found)
     for name in names:
-        # A file has no such column if no row had a value when it was written.
+        # The column did not exist yet when the file was written.
         if name not in rows.schema.names:
             rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.string()))
     return rows.select(names)
@@ -214,7 +215,7 @@ def history_contradictions(
     hidden: pa.Table,
     operation: str | None = None,
 ) -> Iterator[str]:
-    """Yield contradictions between the rows of a bucket of a history, other than in their times."""
+    """Yield contradictions between the rows of a bucket of a history, without their times."""
     state = pa.concat_tables([visible, hidden])
     yield from _key_problems(bucket, buckets, state)
     if state.column("key").null_count:
@@ -268,7 +269,10 @@ def _compare_by(
     floors: Mapping[int, int],
     found: DifferencesBy,
 ) -> None:
-    """Compare by any `keys` (the topic's rows first) that are unique on each side."""
+    """Compare rows with equal `keys`, which are unique on each side of a partition.
+
+    `keys` has those of the topic's rows first, then those of the table's rows.
+    """
     rows = pa.concat_tables([topic, state])
     partitions = integers(rows, "partition")
     of_state = np.arange(rows.num_rows) >= topic.num_rows
@@ -295,7 +299,7 @@ def _compare_by(
 
 
 def _pairs(is_last: Flags) -> tuple[Flags, Numbers, Numbers]:
-    """Return the rows that are alone in their group, and both places of each pair.
+    """Return which rows are alone in their group, and the positions of both rows of each pair.
 
     A group has one or two rows; `is_last` says which rows end a group.
     """
@@ -345,12 +349,12 @@ def _history_problems(
     whole: Collection[int],
     operation: str | None,
 ) -> Iterator[str]:
-    """Yield problems of the times of a history's values.
+    """Yield problems in the validity times of a history's values.
 
     In the partitions `whole`, `topic` has all changes, and values must have exactly the times that
-    follow from them. If retention or compaction removed some, the remaining changes still bound the
-    values: a value that holds must be the last one, an ended one must have an end, and no two may
-    overlap.
+    follow from them. In other partitions, retention or compaction has removed changes. There a
+    current value must be the last one of its key, other values must have an end, and no two values
+    may overlap.
     """
     state = pa.concat_tables([visible, hidden])
     known = _once(pa.concat_tables([state.drop_columns([_FROM, _TO]), topic]))
@@ -392,7 +396,7 @@ def _time_problems(
 
 
 def _overlaps(state: pa.Table) -> Iterator[str]:
-    """Yield keys that have two values at one time in a partition."""
+    """Yield a line that names values of one key and partition whose times overlap."""
     keys, partitions = key_codes(state), integers(state, "partition")
     order = np.lexsort((integers(state, "offset"), partitions, keys))
     starts, ends = _times(state, _FROM)[order], _times(state, _TO)[order]

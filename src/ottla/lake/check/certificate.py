@@ -12,14 +12,14 @@ few lines, with hashes computed by its own code.
                 "ledgers": [{"partition", "start", "end", and a count for each term}],
                 "files": [{"path", "partition", "start", "end", "rows", "size_bytes", "hash",
                            "sha256"}],
-                "removed": [paths of files of earlier commits that count no more],
+                "removed": [paths of files of earlier commits that are no longer live],
                 "dead_letters": [files, likewise], "removed_dead_letters": [paths, likewise],
                 "accepted_loss", "skipped"}]}
 
-The text is JSON with an indentation of 1, as Python's `json.dumps(document, indent=1)` and a line
-feed. Terms of a ledger add up to `end - start`. The hash of a row and of rows is that of
-`row_hash`. Digests chain the loads: a later certificate of the same table repeats the loads of an
-earlier one, so an earlier one, kept elsewhere, shows where a history was written anew.
+The text is JSON as Python's `json.dumps(document, indent=1)` writes it, and a line feed. The counts
+of a ledger add up to `end - start`. Rows are hashed as in `row_hash`. Each load has the digest of
+the previous one, and a later certificate of the same table repeats the loads of an earlier one. So
+if an earlier certificate is kept elsewhere, it shows whether the table's history was rewritten.
 """
 
 import hashlib
@@ -44,10 +44,11 @@ _BLANK = "0" * 64
 def certificate(
     target: str, *, bootstrap: str | None, store_options: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Verify the table in `target`, against the topic if `bootstrap` is given; certify it.
+    """Verify the table in `target`, and return a certificate of the result.
 
-    A table that is not proven gets a certificate that says so. Raises OttlaError if there is no
-    table, if it is a changelog table, or if the cluster cannot be asked.
+    If `bootstrap` is given, the table is compared with its topic. A table that is not proven gets a
+    certificate that says so. Raises OttlaError if there is no table, if it is a changelog table, or
+    if the cluster does not answer.
     """
     _require_loads(target, store_options)
     found = verify(target, bootstrap=bootstrap, store_options=store_options)
@@ -84,7 +85,7 @@ def _require_loads(target: str, store_options: Mapping[str, str] | None) -> None
 
 
 def certificate_text(document: Mapping[str, Any]) -> str:
-    """Return the document in the form in which it is written."""
+    """Return the document as the text of its file."""
     return json.dumps(document, indent=1) + "\n"
 
 

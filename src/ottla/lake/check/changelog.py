@@ -1,8 +1,8 @@
-"""Checks a changelog table, against its topic as far as the topic reaches back.
+"""Checks a changelog table, and compares it with the records that its topic still has.
 
-The topic is replayed into files of changes, and compared one bucket at a time: memory holds the
-changes of one task and the rows of one bucket. The files of changes lie in a temporary folder of
-this machine, or, where tasks of Spark read and compare, among the table's own files of work.
+The topic is replayed into files of changes, and compared one bucket at a time, so that memory holds
+only the changes of one task and the rows of one bucket. The files of changes are in a temporary
+folder of this machine, or, if tasks run on Spark, among the table's own temporary files.
 """
 
 import secrets
@@ -46,7 +46,7 @@ _OFFSETS_AT_ONCE = 2_000_000
 def check_changelog(
     read: TableAsRead, cluster: Cluster | None, topic: ComparedTopic | None, run: Workers
 ) -> list[CheckFindings]:
-    """Check a changelog table, and compare it with its topic if that is given."""
+    """Check a changelog table, and compare it with `topic` if that is given."""
     whole = CheckFindings()  # Findings that belong to no bucket.
     letters = _read_letters(read, whole)
     visible, hidden = _files_by_bucket(read, whole)
@@ -70,7 +70,7 @@ class _Letters:
     batches: list[pa.RecordBatch] = field(default_factory=list)
 
     def hash_of(self, met: Mapping[int, Collection[int]], key: bytes) -> int:
-        """Return the hash under `key` of the dead letters at the given offsets by partition."""
+        """Return the hash under `key` of the dead letters at the offsets `met`, by partition."""
         total = 0
         for batch in self.batches:
             partition = batch.column("partition")[0].as_py()
@@ -100,7 +100,7 @@ _ByBucket = Mapping[int, Sequence[DataFile]]
 
 
 def _files_by_bucket(read: TableAsRead, found: CheckFindings) -> tuple[_ByBucket, _ByBucket]:
-    """Return the live files with the values that a reader sees, and those with hidden rows."""
+    """Return the live files with visible values, and the files with hidden rows, by bucket."""
     hidden: dict[str, DataFile] = {}
     for manifest in read.manifests:
         found.of_files += [
@@ -128,7 +128,7 @@ class _Replay:
     store: FileStore
     parts: Sequence[Reduced]
     # By partition: the offset at which the table began to read, and the range that was replayed.
-    # A start above the begin means that the log no longer reaches back so far.
+    # If the start is above the begin, the log no longer has the first records.
     begins: Mapping[int, int]
     starts: Mapping[int, int]
     ends: Mapping[int, int]
@@ -198,7 +198,7 @@ def _bucket_tasks(
 
 @contextmanager
 def _place_of_work(read: TableAsRead, run: Workers, load_id: str) -> Iterator[FileStore]:
-    """Give a store for files of changes, which are removed when the context is left."""
+    """Yield a store for files of changes, and remove these files on exit."""
     if run.are_here:
         with TemporaryDirectory(prefix="ottla-verify-") as folder:
             Path(folder, WORK_FOLDER).mkdir(parents=True)
@@ -223,7 +223,7 @@ def _replay(
 ) -> _Replay | None:
     """Read each partition again, from its start to the table's position.
 
-    Returns None, and adds a problem, if the topic cannot be read. Raises OttlaError.
+    Returns None, and adds a problem to `problems`, if the topic cannot be read. Raises OttlaError.
     """
     newest = read.manifests[-1]
     assert newest.changelog is not None
@@ -238,7 +238,7 @@ def _replay(
         )
         for partition, end in ends.items()
     }
-    # Drawn now, so that no rows of the table can have been made to fit it.
+    # A new random key, so that rows cannot have been forged to have the same hash.
     key = secrets.token_bytes(ROW_KEY_BYTES)
     tasks = [
         ReduceTask(
@@ -284,7 +284,7 @@ class _Comparison:
     def add_to(
         self, whole: CheckFindings, letters: _Letters, found: Sequence[CheckFindings]
     ) -> None:
-        """Add what differs to `whole`, and sum up the buckets' differences by partition."""
+        """Add the differences of the buckets in `found` to `whole`, summed up by partition."""
         whole.ledgers += [part.ledger for part in self.replay.parts]
         whole.of_topic += self._unlike_loads()
         whole.of_topic += self._unlike_letters(letters)
@@ -303,7 +303,10 @@ class _Comparison:
         return f"{self.topic.described.topic}-{partition}"
 
     def _unlike_loads(self) -> list[str]:
-        """Return offsets that are unexplained, or that the loads could read and that are not."""
+        """Return problems of ledgers that do not balance, and of batches that loads could read.
+
+        Such a batch was read by the loads, and cannot be read now.
+        """
         described = self.topic.described
         parts = self.replay.parts
         problems = [
@@ -316,7 +319,7 @@ class _Comparison:
         return problems + spoilt_lines(described.topic, spoilt)
 
     def _unlike_letters(self, letters: _Letters) -> Iterator[str]:
-        """Yield how dead letters differ from the topic's records, apart from compacted ones."""
+        """Yield how dead letters differ from the topic's records, apart from compacted records."""
         replay, met = self.replay, dict[int, list[int]]()
         for part in replay.parts:
             met.setdefault(part.ledger.partition, []).extend(part.left_out)
@@ -333,7 +336,7 @@ class _Comparison:
                 )
 
     def _unexplained(self, partition: int, extra: list[int]) -> list[int]:
-        """Return the rows that are no records of the topic and that compaction does not explain."""
+        """Return `extra`, offsets that the topic lacks, unless compaction explains them."""
         if not extra:
             return []
         described = self.topic.described

@@ -1,7 +1,7 @@
 """Reads files with damaged bytes in another process.
 
-Arrow may crash on damaged bytes: a flipped bit in a Parquet file can end the process, where no
-exception can be caught. The remaining rows show which offsets are damaged, and a crash is reported.
+Arrow may crash on damaged bytes: a flipped bit in a Parquet file can end the whole process instead
+of raising an exception. The rows that can be read show which offsets are damaged.
 """
 
 import os
@@ -28,7 +28,10 @@ _TIMEOUT_SECONDS = 600
 
 
 class DamagedFiles:
-    """Files of a store, by path. Their rows are in a temporary folder until the context is left."""
+    """Reads files of a store. Readable rows of damaged files are copied to a temporary folder.
+
+    The folder is removed when the context is left.
+    """
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
@@ -43,7 +46,7 @@ class DamagedFiles:
             self._folder.cleanup()
 
     def add(self, path: str, layout: FileLayout = RAW) -> None:
-        """Read this file in another process from now on."""
+        """Copy the readable rows of this damaged file, in another process."""
         if path in self._read:
             return
         if self._folder is None:
@@ -57,7 +60,7 @@ class DamagedFiles:
         self._read[path] = problem
 
     def batches(self, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file as `file_batches` does; of a damaged one, the readable rows."""
+        """Yield the rows of a file as `file_batches` does; of a damaged file, the copied rows."""
         if path not in self._read:
             yield from file_batches(self._store, path, layout)
             return
@@ -76,7 +79,10 @@ class DamagedFiles:
 
 
 def _copy_rows(store: FileStore, path: str, layout: FileLayout, copy: Path) -> str | None:
-    """Copy the readable rows of a file; return its problem. Runs in another process."""
+    """Copy the readable rows of a file, and return its problem if it has one.
+
+    Runs in another process.
+    """
     batches = file_batches(store, path, layout)
     try:
         first = next(batches, None)
@@ -94,13 +100,13 @@ class CallFailed(Exception):
 
 
 def run_apart(call: Callable[[], _Result]) -> _Result:
-    """Return the result of `call` in another Python process. Both must be picklable.
+    """Run `call` in another Python process and return its result. Both must be picklable.
 
     Raises CallFailed.
     """
     with TemporaryDirectory(prefix="ottla-apart-") as folder:
         answer = Path(folder) / "answer"
-        # The modules of this process may be on a path that only this process has.
+        # Pass this process's module path on, as it may have been changed at runtime.
         paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             done = subprocess.run(

@@ -36,14 +36,14 @@ class Differences:
         self.altered += other.altered
 
     def of_records(self, partition: str) -> Iterator[str]:
-        """Yield a line for each kind of difference in a table of records."""
+        """Yield a line of text for each kind of difference, for a table of all records."""
         yield from _lines(partition, "missing from the lake", self.missing)
         yield from _lines(partition, "in the lake, but not in the topic", self.extra)
         yield from _lines(partition, "doubled in the lake", self.doubled)
         yield from _lines(partition, "altered in the lake", self.altered)
 
     def of_changes(self, partition: str) -> Iterator[str]:
-        """Yield a line for each kind of difference in a changelog table."""
+        """Yield a line of text for each kind of difference, for a changelog table."""
         missing = "changes of keys that the table does not have"
         yield from _lines(partition, missing, self.missing)
         yield from _lines(partition, "rows that a later change outdates", self.outdated)
@@ -86,7 +86,7 @@ def sum_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> tuple[int, i
 
 
 def hashes_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> RowHashes:
-    """Return the hashes of the rows at each offset: one, unless the offset is doubled."""
+    """Return the hashes of the rows at each offset: more than one if the offset is doubled."""
     found: RowHashes = {}
     for batch in batches:
         low, high = _hashes(batch, key)
@@ -99,6 +99,6 @@ def hashes_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> RowHashes
 def _hashes(batch: pa.RecordBatch, key: bytes | None) -> tuple[Words, Words]:
     """Return the halves of each row's hash under `key`.
 
-    Without a key, return the public hash: a table that does not keep keys and values has no other.
+    Without a key, return the hash without a key, as stored in tables that drop keys and values.
     """
     return stored_hashes(batch) if key is None else keyed_row_hashes(batch, key)

@@ -1,6 +1,6 @@
-"""The live files of a table: their rows, compared with their manifests and the format's log.
+"""Compares the live files of a table, and their rows, with the manifests and the format's log.
 
-The SHA-256 finds any flipped bit. Columns and rows are compared too, to name the difference.
+The SHA-256 finds any flipped bit. Columns and rows are compared too, to say what has changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -29,17 +29,17 @@ from ottla.lake.tables.statistics import read_statistics
 
 @dataclass(frozen=True, slots=True)
 class LogBounds:
-    """Lowest and highest values of columns, by path, from the log of `kind`."""
+    """The lowest and highest value of each column, by file, from the log of format `kind`."""
 
     kind: str = ""
     files: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     def of(self, paths: Collection[str]) -> "LogBounds":
-        """Return the bounds of some files."""
+        """Return the bounds of the files at `paths`."""
         return LogBounds(self.kind, {p: self.files[p] for p in paths if p in self.files})
 
     def problems(self, store: FileStore, file: DataFile) -> list[str]:
-        """Return where the log's bounds exclude values of the file, whose bytes are sound."""
+        """Return the columns whose bounds exclude values of the file, which must be undamaged."""
         bounds = self.files.get(file.path)
         if not bounds:
             return []
@@ -62,7 +62,7 @@ class HeldFile:
     is_dead: bool = False
     bounds: LogBounds = NO_BOUNDS
     buckets: Buckets = ONE_BUCKET
-    # For a file of another program: the files of loads whose rows it may hold, and their schemas.
+    # If another program wrote the file: the load's files that it may replace, with their schemas.
     replaces: tuple[tuple[DataFile, TableSchema | None], ...] = ()
 
     @property
@@ -76,23 +76,20 @@ class HeldFile:
 
     @property
     def is_foreign(self) -> bool:
-        """Return whether another program wrote the file.
-
-        No load has the digest of such a file, so it is checked as a whole.
-        """
+        """Return whether another program wrote the file, whose digest no manifest has."""
         return not self.file.sha256
 
 
 def rows_of(
     store: FileStore, files: Iterable[HeldFile], wanted: Range, damaged: DamagedFiles
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `files` whose offsets lie in `wanted`; damaged files are read specially."""
+    """Yield the rows of `files` whose offsets lie in `wanted`. `damaged` reads damaged files."""
     for held in files:
         file = held.file
         if file.start >= wanted.end or file.end <= wanted.start:
             continue
         try:
-            # A file of another program may hold other partitions, too.
+            # A file of another program may have rows of several partitions.
             batches = (
                 foreign_batches(store, file.path, held.layout)
                 if held.is_foreign
@@ -122,7 +119,7 @@ def exists(store: FileStore, path: str) -> bool:
 
 @dataclass(slots=True)
 class FileFindings:
-    """The contents of a file, and its problems."""
+    """The rows of a file, counted and hashed, and its problems."""
 
     rows: int = 0
     hash: int = 0
@@ -141,7 +138,7 @@ def checked_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the readable rows of a file, and add differences from its manifest to `found`.
 
-    A file with changed bytes is added to `damaged`. Messages say `place` for where rows belong.
+    A file with changed bytes is added to `damaged`. `place` names the rows in messages.
     """
     try:
         changed = check_bytes(store, file)
@@ -175,9 +172,10 @@ def check_file(
     damaged: DamagedFiles,
     buckets: Buckets = ONE_BUCKET,
 ) -> FileFindings:
-    """Compare one file of a load with its manifest: its offsets rise and lie within its range.
+    """Check one file of a load against its manifest.
 
-    All its rows have to belong to its bucket of event time.
+    Offsets must rise and lie within the file's range, and all rows must belong to the file's
+    event-time bucket.
     """
     found = FileFindings()
     place = f"partition {file.partition}, offsets {file.start} to {file.end}"

@@ -1,8 +1,8 @@
-"""Checks files with which other programs replaced a table's own, for example by compaction.
+"""Checks files of other programs that replaced files of loads, for example by compaction.
 
-Other files are accepted if they have the same rows as the load's, by number and hash. Values that
-the hash leaves out (topic, microseconds, buckets, the log's statistics) are compared here. Typed
-columns are checked, and rows are compared with the topic, in the same way as for a load's files.
+Such files are accepted if their rows have the same number and hash as those of the replaced files.
+Values that the hash leaves out (topic, microseconds, buckets, the log's statistics) are checked
+here. Typed columns and the comparison with the topic are the same as for files of loads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from ottla.lake.tables.table import FilesOfOthers, LiveFile
 class ForeignRows:
     """The rows in files of other programs, and their problems."""
 
-    # One for each file and partition; without SHA-256, which no load has recorded.
+    # One entry for each file and partition, without a SHA-256, as no load has recorded one.
     files: list[DataFile] = field(default_factory=list)
     rows: int = 0
     hash: int = 0
@@ -44,9 +44,9 @@ def read_foreign(
     layout: FileLayout = RAW,
     buckets: Buckets = ONE_BUCKET,
 ) -> ForeignRows:
-    """Read other programs' files, and compare their rows with those that they replace.
+    """Read files of other programs, and compare their rows with those of the replaced files.
 
-    `layout` is that of the newest load. Typed columns are compared by jobs.
+    `layout` is the layout of the newest load's files. Typed columns are checked later, by tasks.
     """
     found = ForeignRows()
     if not others.gone and not others.instead:
@@ -80,7 +80,10 @@ def read_foreign(
 
 
 def _crashing(store: FileStore, paths: Sequence[str], layout: FileLayout) -> dict[str, str]:
-    """Return the files that crash a process which reads them: no load has digests of them."""
+    """Return the files that crash a reading process, with their problems.
+
+    No load has recorded a digest of these files, so each is first read in another process.
+    """
     found: dict[str, str] = {}
     left = list(paths)
     with TemporaryDirectory(prefix="ottla-foreign-") as folder:
@@ -98,7 +101,10 @@ def _crashing(store: FileStore, paths: Sequence[str], layout: FileLayout) -> dic
 
 
 def _read_each(store: FileStore, paths: Sequence[str], layout: FileLayout, begun: Path) -> None:
-    """Read all rows, and record the progress. Runs in another process."""
+    """Read all rows, and write the number of the current file to `begun`.
+
+    Runs in another process.
+    """
     for number, path in enumerate(paths):
         begun.write_text(str(number))
         with suppress(OSError, FileUnreadable):
@@ -116,7 +122,7 @@ def _read(
 ) -> None:
     path, size = by_log.path, store.size(by_log.path)
     spans: dict[int, tuple[int, int, int]] = {}
-    problems: dict[str, None] = {}  # A dict, to keep each once and in order.
+    problems: dict[str, None] = {}  # A dict, to keep each problem once and in order.
     for batch in foreign_batches(store, path, layout):
         found.rows += batch.num_rows
         problems |= dict.fromkeys(rows_problems(batch, path, topic, by_log.event, buckets))
@@ -146,7 +152,7 @@ def _read(
 
 
 def _outside(batch: pa.RecordBatch, by_log: LiveFile) -> Iterator[str]:
-    """Yield values of the rows that are outside the log's bounds."""
+    """Yield a line for each column with values outside the log's bounds."""
     for name, (low, high) in by_log.bounds.items():
         if name not in batch.schema.names:
             continue

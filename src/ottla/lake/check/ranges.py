@@ -1,7 +1,7 @@
-"""Checks a table of rows: its files against their manifests, and its ranges against the topic.
+"""Checks a table of rows: its files against their manifests, and its rows against the topic.
 
-A task checks a range of a partition with its files. Tasks run in the driver's process or on Spark,
-with the same findings.
+Each task checks an offset range of a partition and its files. Tasks run in the driver's process or
+on Spark, with the same findings.
 """
 
 import json
@@ -40,11 +40,11 @@ from ottla.lake.source.reader import read_range
 from ottla.lake.store.store import FileStore
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
-# How many offsets are compared row by row at a time; this bounds the memory.
+# Rows of this many offsets are compared at a time, to limit memory.
 _WINDOW_OFFSETS = 500_000
 _read = partial(
-    # Options let loads skip unreadable batches and set invalid timestamps to null, so a check must
-    # be able to do the same.
+    # A load may have skipped unreadable batches and set invalid timestamps to null, so a check
+    # does the same.
     read_range,
     skip_unreadable=True,
     null_bad_timestamps=True,
@@ -54,7 +54,7 @@ _read = partial(
 def check_ranges(
     read: TableAsRead, _cluster: Cluster | None, topic: ComparedTopic | None, run: Workers
 ) -> list[CheckFindings]:
-    """Check a table of rows, and compare it with its topic if that is given."""
+    """Check a table of rows, and compare it with `topic` if that is given."""
     table, newest, others = read.table, read.manifests[-1], read.agreement.others
     layout, buckets = layout_of(newest.table_schema), buckets_of_table(newest)
     foreign = read_foreign(table.store, others, newest.topic, layout, buckets)
@@ -78,16 +78,16 @@ def check_ranges(
 
 @dataclass(frozen=True, slots=True)
 class RangeCheck:
-    """A range of a partition and the files that hold it. Can be pickled."""
+    """A task to check an offset range of a partition and its files. Can be pickled."""
 
     store: FileStore
     topic: str
-    # None for files outside the ranges of all loads, which are checked alone.
+    # None for a file outside the ranges of all loads, which is not compared with the topic.
     wanted: Range | None
     files: tuple[HeldFile, ...]
     # Ranges of the partition that loads left out as unreadable.
     skipped: tuple[Unreadable, ...] = ()
-    # None: compare the files with their manifests only.
+    # If None, the files are only compared with their manifests.
     compared: ComparedTopic | None = None
 
     @property
@@ -120,9 +120,9 @@ def plan_tasks(
 ) -> list[RangeCheck]:
     """Return tasks that check each of `live` once, and compare all ranges that were loaded.
 
-    `foreign` are files of other programs, by partition, which were read already: a task compares
-    their typed columns, and their rows with the topic. A task has more than `split_bytes` of files
-    only if it has a single file or its files overlap.
+    `foreign` are files of other programs, one entry for each partition. They were read already, so
+    tasks only check their typed columns, and compare their rows with the topic. A task has more
+    than `split_bytes` of files only if it has a single file or its files overlap.
     """
     newest = manifests[-1]
     schemas: dict[str, TableSchema | None] = {
@@ -198,24 +198,24 @@ def _pieces(
 
 @dataclass(frozen=True, slots=True)
 class _TopicRecords:
-    """The topic as a task reads it."""
+    """Reads the topic for a task."""
 
     cluster: Cluster
     compared: ComparedTopic
 
     def rows(self, wanted: Range) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range, which may have holes."""
+        """Yield the records of a range, in which offsets may be missing."""
         account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
         return _read(wanted, self.cluster, account)
 
     def kept(self, wanted: Range) -> Range:
-        """Return the part of a range that the log still holds."""
+        """Return the part of a range from the log start offset on."""
         log_start = self.compared.described.bounds[wanted.partition].log_start
         return replace(wanted, start=min(wanted.end, max(wanted.start, log_start)))
 
 
 class _RangeCheck:
-    """The check of one task. Without a topic it checks files only."""
+    """The check of one task. Without a topic it only checks files."""
 
     def __init__(
         self, task: RangeCheck, damaged: DamagedFiles, topic: _TopicRecords | None = None
@@ -263,9 +263,9 @@ class _RangeCheck:
             found.of_files += in_file.problems or held.bounds.problems(task.store, held.file)
 
     def _decoded_again(self, held: HeldFile, schema: TableSchema, wanted: Range) -> list[str]:
-        """Decode the sources of typed columns again, and return where they differ.
+        """Decode keys and values again, and return how typed columns differ from the result.
 
-        If the table keeps no keys and values, those of the topic are decoded, if it still has them.
+        If the table keeps no keys and values, the records that the topic still has are decoded.
         """
         check = self._check_of(schema)
         if held.keeps_raw:
@@ -276,9 +276,9 @@ class _RangeCheck:
         return check.of_topic(self._topic.rows(kept), self._rows([held], kept))
 
     def _foreign_problems(self, held: HeldFile) -> Iterator[str]:
-        """Decode another program's rows again, by the schemas of the files that it replaces.
+        """Check the typed columns of another program's file, by the schemas of the replaced files.
 
-        Done even without the topic, because no load has the digest of this file's bytes.
+        This is done even without the topic, because no load has recorded a digest of the file.
         """
         if held.schema is None:
             return
@@ -315,13 +315,13 @@ class _RangeCheck:
         return self._typed.get(words) or self._typed.setdefault(words, TypedCheck(schema))
 
     def _compare(self, wanted: Range, topic: _TopicRecords) -> None:
-        """Compare the range with the topic: by sums, and row by row if those differ."""
+        """Compare the range with the topic by hash sums, and row by row if the sums differ."""
         task, found, cluster = self._task, self._found, topic.cluster
         described, has_holes = topic.compared.described, topic.compared.has_holes
         place = f"{wanted.topic}-{wanted.partition}"
         kept = topic.kept(wanted)
         present = [held for held in task.files if exists(task.store, held.file.path)]
-        # Drawn now, so that no rows of the table can have been made to fit it.
+        # A new random key, so that rows cannot have been forged to have the same hash.
         key = secrets.token_bytes(ROW_KEY_BYTES) if all(one.keeps_raw for one in present) else None
         account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
         try:
@@ -352,7 +352,7 @@ class _RangeCheck:
             found.compared += topic_sum[0]
             return
         differences = self._by_offset(kept, present, topic, key)
-        # The topic no longer holds these rows of the lake; that is reported above.
+        # Rows at offsets that are unreadable now were reported above.
         differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
         again = [o for o in differences.missing if _covers(task.skipped, o)]
         if again:
@@ -382,7 +382,7 @@ class _RangeCheck:
 
 
 def spoilt_lines(topic: str, spoilt: Sequence[Unreadable]) -> list[str]:
-    """Return problems of offsets that the loads could read and that are unreadable now."""
+    """Return problems of offsets that loads could read, but that are unreadable now."""
     return [
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
         for line in skipped_lines(topic, spoilt)
@@ -390,10 +390,10 @@ def spoilt_lines(topic: str, spoilt: Sequence[Unreadable]) -> list[str]:
 
 
 def _by_schema(held: HeldFile) -> list[tuple[int, int, TableSchema]]:
-    """Return the spans of offsets, in order, whose rows were decoded by one schema."""
+    """Return spans of offsets, in order, each with the schema by which its rows were decoded."""
     found: list[tuple[int, int, TableSchema]] = []
     for file, known in sorted(held.replaces, key=lambda one: (one[0].start, one[0].end)):
-        # Rows from before the table had typed columns are null there.
+        # Typed columns are null in rows that were loaded before the table had any.
         schema = known or TableSchema(0, ())
         if file.end <= held.file.start or file.start >= held.file.end:
             continue

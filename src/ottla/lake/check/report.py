@@ -1,4 +1,4 @@
-"""The findings of a verification's tasks, and the report that they make."""
+"""The findings of a verification's tasks, and the report that sums them up."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,14 +11,14 @@ from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 @dataclass(slots=True)
 class CheckFindings:
-    """The findings of one task. Problems are in four lists, in the order of the report."""
+    """The findings of one task. Its four lists of problems are in the order of the report."""
 
     rows: int = 0
     hash: int = 0
     dead_letters: int = 0
     compared: int = 0
     only_in_lake: int = 0
-    # Ledgers of the records that the topic still holds of what was loaded.
+    # Ledgers of the loaded ranges, from the records that the topic still holds.
     ledgers: list[PartitionLedger] = field(default_factory=list)
     # Files that other programs replaced by files with the same rows.
     replaced: list[str] = field(default_factory=list)
@@ -26,40 +26,40 @@ class CheckFindings:
     of_files: list[str] = field(default_factory=list)
     of_topic: list[str] = field(default_factory=list)
     of_typed: list[str] = field(default_factory=list)
-    # By partition; used for a bucket of a changelog, which has rows of all partitions.
+    # By partition. Only for a bucket of a changelog table, which has rows of all partitions.
     differences: dict[int, Differences] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Verification:
-    """The report. The table is proven if it has a commit and `problems` is empty."""
+    """The report of `verify`. The table is proven if it has a commit and `problems` is empty."""
 
     topic: str
     loads: int = 0
-    # The number of commits of each other kind, which load nothing.
+    # The number of commits by kind, for kinds that load nothing, such as compactions.
     other_commits: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     hash: str = hash_text(0)
-    # Rows whose offsets the topic still holds; they were compared one by one.
+    # Rows that were found equal in the table and the topic.
     compared: int = 0
     # Rows that only the lake still holds: retention or compaction removed them from the topic.
     only_in_lake: int = 0
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
-    # The brokers' own ledger of all that was loaded, by partition; Apache Kafka has none.
+    # The brokers' ledger of all loaded offsets, by partition. Apache Kafka has no such ledger.
     reported: dict[int, LedgerTotals] = field(default_factory=dict)
-    # Ranges that the manifests record as unreadable and that were not read since.
+    # Ranges that the manifests record as unreadable, and that no replacement has read since.
     skipped: list[Unreadable] = field(default_factory=list)
-    # Ledgers of ranges that replacements read again, in place of the loads' ledgers.
+    # Ledgers of the ranges that replacements have read again.
     read_again: list[PartitionLedger] = field(default_factory=list)
     # Records that could not be decoded; they are in the files of dead letters.
     dead_letters: int = 0
-    # Files of tasks or loads that were never committed; the next load removes them.
+    # Files that were never committed. The next load removes them.
     uncounted: list[str] = field(default_factory=list)
     # First and last of the version ranges that cannot be read because files have expired.
     expired: list[tuple[int, int]] = field(default_factory=list)
-    # Notes: not problems, but worth reporting.
+    # Notes that are not problems.
     remarks: list[str] = field(default_factory=list)
-    # Problems of manifests that an operator overrode, with the load that was built on them.
+    # Problems of manifests that an operator overrode, each with the load that recorded it.
     overridden: list[str] = field(default_factory=list)
     # Files that other programs replaced by files with the same rows, for example by compaction.
     replaced: list[str] = field(default_factory=list)
@@ -71,12 +71,12 @@ class Verification:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no commit of the table is known."""
+        """Return whether the table has no readable commit."""
         return not self.loads and not self.other_commits
 
 
 def add_findings(report: Verification, findings: Sequence[CheckFindings]) -> None:
-    """Add the tasks' findings to the report, and compare their ledgers with those of the loads."""
+    """Add the tasks' findings to the report, and compare their ledgers with the loads' ledgers."""
     for found in findings:
         report.rows += found.rows
         report.dead_letters += found.dead_letters
@@ -95,11 +95,11 @@ def add_findings(report: Verification, findings: Sequence[CheckFindings]) -> Non
 def _more_than_counted(
     topic: str, counted: Mapping[int, PartitionLedger], held: Iterable[PartitionLedger]
 ) -> Iterator[str]:
-    """Yield the terms of which the topic now holds more than its loads have counted.
+    """Yield a problem for each kind of record of which the topic has more than the loads counted.
 
-    Compaction and retention only remove records, so this contradicts the ledgers of the loads,
-    `counted`. `held` are ledgers of the ranges that were read again. Records that could not be read
-    then may be readable now.
+    Compaction and retention only remove records, so the ledgers of the loads (`counted`) must be
+    wrong. `held` are the ledgers of the verification. Records that were unreadable for the loads
+    may be readable now, so their number is allowed for.
     """
     sums: dict[int, Counter[str]] = {}
     for ledger in held:
@@ -107,7 +107,7 @@ def _more_than_counted(
     for partition, terms in sorted(sums.items()):
         of_loads = counted.get(partition)
         if of_loads is None or not of_loads.balances:
-            continue  # This is reported as a problem of its own.
+            continue  # Another check reports this.
         for term, count in terms.items():
             before = _terms(of_loads)[term]
             if count > before + of_loads.unreadable:
@@ -127,7 +127,7 @@ def _terms(ledger: PartitionLedger) -> dict[str, int]:
 
 
 def is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
-    """Return whether all offsets of `one` are in `known`, where no offset occurs twice."""
+    """Return whether all offsets of `one` are in `known`, whose ranges do not overlap."""
     before = sum(
         max(0, min(one.end, other.end) - max(one.start, other.start))
         for other in known

@@ -1,8 +1,7 @@
-"""Reads a consistent state of a table (chain, log, files) while other commits go on.
+"""Reads a consistent state of a table (chain, log, files) while other commits are made.
 
-Loads, compactions and expiries go on meanwhile, and each part is read at another moment. A
-contradiction that only arose because of a commit between two reads disappears when the table is
-read again.
+The parts are read one after the other, and a commit in between may make them contradict each other.
+Such a contradiction disappears when the table is read again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,13 +31,13 @@ class ComparedTopic:
 
     @property
     def has_holes(self) -> bool:
-        """Return whether offsets may lack records: compaction or a ledger explains them."""
+        """Return whether offsets may lack records, which compaction or the ledger explains."""
         return self.described.compacted or self.described.has_ledger
 
 
 @dataclass(frozen=True, slots=True)
 class TableAsRead:
-    """A table as it was read, and a report with the problems of its chain and its log."""
+    """A table's state as it was read, and a report with the problems of its chain and log."""
 
     table: LakeTable
     report: Verification
@@ -48,13 +47,13 @@ class TableAsRead:
 
     @property
     def bounds(self) -> LogBounds:
-        """Return the bounds of columns that the format's log has."""
+        """Return the column bounds that the format's log has for each file."""
         return LogBounds(self.table.format.capitalize(), self.agreement.bounds)
 
     def has_lost_files(self) -> bool:
-        """Return whether files that were live here were since removed by commits and deleted."""
+        """Return whether later commits removed files of this state that were then deleted."""
         newest = self.manifests[-1].version if self.manifests else 0
-        # A damaged chain is read too: its problems are in the report.
+        # Problems of the chain are in the report already, so they are ignored here.
         later = (link.manifest for link in self.table.links())
         return any(
             not exists(self.table.store, file.path)
@@ -69,7 +68,7 @@ class TableAsRead:
 
 
 def read_table(target: str, store_options: Mapping[str, str] | None) -> TableAsRead:
-    """Read the table, and read it again on a problem until the problem was seen twice.
+    """Read the table; if it has problems, read it again until it has no new ones.
 
     Raises OttlaError if there is no table.
     """
@@ -85,7 +84,7 @@ def read_table(target: str, store_options: Mapping[str, str] | None) -> TableAsR
 
 def _read_once(table: LakeTable) -> TableAsRead:
     report = Verification("")
-    # Read before the manifests: if a load ends meanwhile, its files then have a manifest.
+    # List files before reading manifests: if a load commits in between, its files have a manifest.
     present = files_present(table.store)
     chain, live = _read_chain(table, report)
     agreement = table.audit(chain)
@@ -102,9 +101,9 @@ def _read_once(table: LakeTable) -> TableAsRead:
 def _read_chain(
     table: LakeTable, report: Verification
 ) -> tuple[list[tuple[Manifest, str | None]], list[DataFile]]:
-    """Return the readable manifests with digests, and the live files after the last one.
+    """Return the readable manifests with their digests, and the live files after the last manifest.
 
-    Reports problems of the chain.
+    Adds problems of the chain to `report`.
     """
     chain: list[tuple[Manifest, str | None]] = []
     live: dict[str, DataFile] = {}
@@ -157,9 +156,9 @@ def _find_strays(
     named |= agreement.others.known
     foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
     if agreement.is_shared:
-        foreign = []  # In a shared table other programs have their own files there.
+        foreign = []  # In a shared table, other programs have their own files in these folders.
     elif table.format != "parquet":
-        # Readers of this format use the log, so other programs may leave unused files there.
+        # Readers of this format only read files in the log, so unused files do no harm.
         foreign, uncounted = [], sorted((*foreign, *uncounted))
     report.problems += [
         f"{path} does not belong to the table: no load names it; move it elsewhere"

@@ -1,12 +1,12 @@
-"""Derives the proof of a table again from its files and the topic, and reports differences.
+"""Verifies a table: compares its files, manifests and topic, and reports differences.
 
 files      exist, have the bytes, columns and rows that their manifest hashes, each offset once
 manifests  form a chain, their ranges touch, their ledgers balance
 topic      holds, for every offset still in its log, the very row that the lake holds
 
-Manifests are read here; files and topic by jobs (`jobs`, `ranges`), in this process or as tasks of
-Spark. Batches that could not be read when they were loaded are recorded in the manifests. They are
-a problem only if they have become readable; any other batch is a problem if it is unreadable now.
+Manifests are read here. Files and topic are read by the tasks of `ranges` or `buckets`, in this
+process or on Spark. If a load could not read a batch, its manifest records that. Such a batch is a
+problem only if it has become readable; any other batch is a problem if it is unreadable now.
 """
 
 from contextlib import closing, nullcontext
@@ -28,23 +28,23 @@ from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import account_of, loss_explained, totals_of
 from ottla.lake.store.retries import retried
 
-# How often the table is read again because files expired while they were verified.
+# How often the table is verified again if files expired meanwhile.
 _TRIES = 5
 _FAILED = "the table was not verified, since"
 
 
 class FilesExpired(OttlaError):
-    """Raised if files that the table had when it was read have expired since."""
+    """Raised if files that the table had when it was read have expired since then."""
 
 
 def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOptions]) -> Verification:
-    """Verify the table in `target`, and against its topic if `bootstrap` is given.
+    """Verify the table in `target`, and compare it with its topic if `bootstrap` is given.
 
-    Files are checked, and compared with the topic, in this process; or by tasks of Spark if
-    `on_spark`, `spark_session`, `conf`, `name` or another `master` than `here` is given; or by
-    `runner`. The report is the same. For a changelog table, tasks write temporary files into it,
-    which are removed at the end. Differences are reported, not raised. Raises OttlaError if there
-    is no table, if the cluster cannot be asked, or if files keep expiring before they are read.
+    By default, files are checked in this process. Tasks run on Spark if `on_spark`,
+    `spark_session`, `conf`, `name` or a `master` other than `here` is given, or on `runner`; the
+    report is the same. For a changelog table, such tasks write temporary files into the table's
+    folder, which are removed at the end. Differences are in the report. Raises OttlaError if there
+    is no table, if the cluster does not answer, or if files keep expiring before they are read.
     """
     given = filled(VerifyOptions, options)
     if not any(given[name] for name in ("on_spark", "master", "conf", "name", "spark_session")):
@@ -75,7 +75,7 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
 
 
 def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Verification:
-    """Return the report with the findings in files and topic."""
+    """Check files and topic, and return the report with the findings."""
     report, newest = read.report, read.manifests[-1]
     report.topic = newest.topic
     with closing(connect(bootstrap)) if bootstrap else nullcontext() as cluster:
@@ -95,7 +95,7 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
 
 
 def _same_topic(cluster: Cluster, newest: Manifest) -> TopicDescription:
-    """Return the description of the table's topic. Raises OttlaError if it is another one."""
+    """Return the description of the topic. Raises OttlaError if it was recreated or truncated."""
     described = cluster.describe(newest.topic)
     with loss_explained(cluster, described, newest):
         require_same_topic(
@@ -109,7 +109,7 @@ def _same_topic(cluster: Cluster, newest: Manifest) -> TopicDescription:
 
 
 def _ask_ledger(cluster: Cluster, report: Verification) -> None:
-    """Ask the brokers' ledger about all that was loaded, as far as the ledger goes."""
+    """Add the brokers' ledger of all loaded offsets to the report, with its problems."""
     for partition, ledger in report.ledgers.items():
         account = account_of(cluster, Range(report.topic, partition, ledger.start, ledger.end))
         if account is None:

@@ -1,8 +1,8 @@
-"""Writes a task's rows to files by event time: one file at a time per bucket, few open.
+"""Writes a task's rows to files by event-time bucket, with a limit on memory and open files.
 
-Rows wait in memory until their row group is large, or until all waiting rows are: then the largest
-group is written. If too many files are open, the least recently written one is completed; later
-rows of its bucket begin another file.
+Rows wait in memory until their row group is large enough. If the waiting rows of all buckets take
+too much memory, the largest row group is written. If too many files are open, the least recently
+written file is completed; later rows of its bucket start another file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +16,10 @@ from ottla.lake.model.event_times import NULL, By, bucket_of, micros_of, numbers
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.plan import Range
 
-# An open file in an object store holds parts that are being sent.
+# Limited, because an open file in an object store keeps the parts that are being sent in memory.
 OPEN_MAX = 16
 WAITING_BYTES = 128 << 20
-# The overhead of a few rows, besides their values.
+# The estimated memory that a waiting batch takes in addition to its values.
 _PIECE_BYTES = 8 << 10
 
 
@@ -37,10 +37,10 @@ class _BucketFile:
 
 
 class BucketOutputs:
-    """Writes the rows of a range into files by bucket, or into one file if `by` is none.
+    """Writes the rows of a range into one or more files per bucket, or into one if `by` is none.
 
-    `make` begins a file: it gets the bucket, and how many files that has already. At most
-    `open_max` files are open, and about `waiting_bytes` wait in memory.
+    `make` starts a file; its arguments are the bucket and the number of files that the bucket has
+    already. At most `open_max` files are open, and about `waiting_bytes` wait in memory.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class BucketOutputs:
         self._opened: dict[str, None] = {}  # The least recently written first.
         self._waiting = 0
         self.files: list[DataFile] = []
-        # The most bytes that waited at any time.
+        # The most files that were open, and bytes that waited, at any time.
         self.opened_most = 0
         self.waiting_most = 0
 
     def write(self, batch: pa.RecordBatch, added: Sequence[Any] = (), times: Any = None) -> None:
-        """Append at least one row, in order of offset; `times` is their column of event times."""
+        """Append at least one row, in order of offset. `times` is the rows' event-time column."""
         if self._by == "none":
             self._append("", batch, added)
             return
@@ -122,7 +122,7 @@ class BucketOutputs:
         self.files.append(file.output.as_file(self._wanted.partition, start, end, bucket))
 
     def finish(self) -> None:
-        """Complete all files and make them durable; `files` can be committed then."""
+        """Complete all files and make them durable. Then `files` can be committed."""
         for bucket in list(self._files):
             self._finish(bucket)
 
@@ -133,7 +133,7 @@ class BucketOutputs:
 
 
 def _divided(times: Any, by: By) -> Iterator[tuple[str, Any]]:
-    """Yield each bucket with the indices of its rows, in order; None: all rows."""
+    """Yield each bucket with the indices of its rows, in order, or None for all rows."""
     micros = micros_of(times)
     if micros.null_count == len(micros):
         yield NULL, None

@@ -1,7 +1,7 @@
-"""One task of a load: fetch an offset range, write its Parquet file, return a description of it.
+"""The task of a load: fetches an offset range, writes its Parquet files, and describes them.
 
-Runs on any executor. Every attempt writes a file with a name of its own, so a task that runs twice,
-or a zombie of it, can never touch the file of another attempt.
+It runs on any executor. Every attempt writes files with names of its own, so if a task runs twice,
+one attempt never overwrites a file of the other.
 """
 
 import uuid
@@ -35,7 +35,8 @@ from ottla.lake.source.reader import read_range
 from ottla.lake.store.store import FileStore
 from ottla.ledger.partition import RangeAccount
 
-# Batches of rows, each with its timestamps that became null, by offset.
+# Batches of rows. The mapping has the original timestamp, by offset, of each row whose timestamp
+# became null.
 Rows = Generator[tuple[pa.RecordBatch, Mapping[int, int]]]
 
 
@@ -47,7 +48,7 @@ def read_rows(
     skip_unreadable: bool,
     null_bad_timestamps: bool,
 ) -> Rows:
-    """Yield the rows of a range in order, and count what becomes of each offset in `account`.
+    """Yield the rows of a range in order, and account for each offset in `account`.
 
     Raises OttlaError.
     """
@@ -73,10 +74,10 @@ class RangeTask:
     bootstrap: Bootstrap
     compacted: bool
     store: FileStore
-    path: str  # Path of its file in `store`; each attempt appends its own name.
+    path: str  # Prefix of the paths of its files in `store`; each attempt appends its own name.
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
-    # Approximate size of the range in the partition's log.
+    # The approximate size of the range in the partition's log.
     size_bytes: int = ALONE
 
     @property
@@ -85,7 +86,7 @@ class RangeTask:
 
 
 def account_of(task: RangeTask) -> RangeAccount:
-    """Return the account of a task's range before it is read."""
+    """Return an empty account for a task's range."""
     return RangeAccount(task.wanted.partition, task.wanted.start, task.wanted.end, task.compacted)
 
 
@@ -104,19 +105,20 @@ def batches_of(task: RangeTask, account: RangeAccount) -> Rows:
 class LoadTask(RangeTask):
     """An offset range to load."""
 
-    # None: only the raw columns are written.
+    # If None, only the raw columns are written.
     sorting: RowSorting | None = None
-    events: EventRule | None = None  # None: event times are ignored, and all rows go to one file.
+    # If None, event times are ignored, and all rows go to one file.
+    events: EventRule | None = None
     row_group_rows: int = ROW_GROUP_ROWS
     row_group_bytes: int = ROW_GROUP_BYTES
 
     def run(self) -> TaskResult:
-        """Load the range into a file with a new name. Raises OttlaError; then no file remains."""
+        """Load the range into files with new names. If it raises OttlaError, no file remains."""
         return load_range(self, uuid.uuid4().hex[:12])
 
 
 def load_range(task: LoadTask, attempt: str) -> TaskResult:
-    """Load a range into files named after `attempt`. Raises OttlaError; then no file remains."""
+    """Load a range into files named after `attempt`. If it raises OttlaError, no file remains."""
     account = account_of(task)
     rows = _Rows(task, attempt)
     with completed(rows), closing(batches_of(task, account)) as batches:
@@ -137,7 +139,7 @@ def load_range(task: LoadTask, attempt: str) -> TaskResult:
 
 
 class _Rows:
-    """Writes each row of a task to the file that it belongs to."""
+    """Writes each row of a task to the file of its bucket, or to that of dead letters."""
 
     def __init__(self, task: LoadTask, attempt: str) -> None:
         self._task = task

@@ -1,7 +1,7 @@
 """The second stage of a changelog run: one task for each bucket that has changes.
 
-A task reads the bucket's part of the table's state, applies the changes, and writes the new part.
-Files of a history have the columns of a load, then `valid_from` and `valid_to`.
+A task reads the bucket's state files, applies the changes, and writes new state files. Files of a
+history have the columns of a load, then `valid_from` and `valid_to`.
 """
 
 import hashlib
@@ -48,17 +48,18 @@ class MergeTask:
     store: FileStore
     # Paths of files of changes, each with the numbers of the pieces that belong to this bucket.
     changes: Sequence[tuple[str, Sequence[int]]]
-    # The bucket's part of the state so far.
+    # The bucket's state files before this run.
     visible: DataFile | None
     hidden: DataFile | None
-    # Start of the names of its new files; each attempt appends its own name.
+    # Prefixes of the paths of the new files; each attempt appends its own name.
     visible_path: str
     hidden_path: str
     keeps: Keeps = "latest"
     columns: Columns = field(default_factory=Columns)
-    # Files of the state that have other columns than the table now.
+    # State files whose columns are not the table's current columns.
     of_other_columns: frozenset[str] = frozenset()
-    # Partitions whose changes are complete from an offset on; other rows from there on are removed.
+    # Partitions that were read again, with the start offset. Rows of the state from that offset on
+    # are dropped.
     again: Mapping[int, int] = field(default_factory=dict)
     size_bytes: int = ALONE
 
@@ -73,12 +74,12 @@ class MergeTask:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The bucket's new files; None if a file would have no rows."""
+    """The bucket's new state files. A file is None if it would have no rows."""
 
     bucket: int
     visible: DataFile | None
     hidden: DataFile | None
-    closed: DataFile | None = None  # History only: values that no longer hold.
+    closed: DataFile | None = None  # Only for a history: values that later records have ended.
 
 
 def merge_bucket(job: MergeTask) -> Merged:
@@ -101,7 +102,7 @@ def merge_bucket(job: MergeTask) -> Merged:
 
 
 def _state(job: MergeTask, file: DataFile, schema: pa.Schema) -> pa.Table:
-    """Return the rows of a state file, in the table's current columns."""
+    """Return the rows of a state file with the table's current columns."""
     rows = read_state(job.store, file)
     for partition, start in job.again.items():
         from_there = pc.greater_equal(rows.column("offset"), start)
@@ -127,14 +128,14 @@ def _with_history(job: MergeTask, found: Intervals) -> Merged:
 
 
 def read_state(store: FileStore, file: DataFile) -> pa.Table:
-    """Return the rows of a state file. Raises OttlaError if they are not as written."""
+    """Return the rows of a state file. Raises OttlaError if it is missing or has changed."""
     try:
         content = store.read(file.path)
     except FileNotFoundError as error:
         raise _damaged(store, file, "is missing") from error
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise _damaged(store, file, "is not as it was written")
-    # Tasks run in parallel, so each uses one core.
+    # Use one thread, because tasks run in parallel.
     rows: pa.Table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     return rows
 
@@ -153,7 +154,7 @@ def _written(job: MergeTask, stem: str, rows: pa.Table) -> DataFile | None:
     path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
     output = ParquetOutput(job.store, path, layout=FileLayout(job.columns.typed))
     with completed(output):
-        # Many small chunks cost more to process than one copy of them.
+        # Copying many small chunks into one costs less than processing each.
         joined = rows.combine_chunks() if rows.nbytes < _JOINED_BYTES else rows
         for batch in joined.to_batches():
             raw = batch.select(ROW_SCHEMA.names)
@@ -168,7 +169,7 @@ def schema_of(keeps: Keeps, columns: Columns = Columns()) -> pa.Schema:  # noqa:
 
 
 def changelog_hash(rows: pa.Table) -> int:
-    """Return the hash of a changelog table's rows; rows of a history have two more words."""
+    """Return the hash of a changelog table's rows. In a history it covers both times too."""
     if rows.schema.get_field_index(VALIDITY[0].name) < 0:
         return batch_hash(rows)
     total = 0
@@ -179,7 +180,7 @@ def changelog_hash(rows: pa.Table) -> int:
 
 
 def interval_words(batch: pa.RecordBatch) -> list[Words]:
-    """Return the canonical form of rows of a history: that of the record, then both times."""
+    """Return the words to hash for rows of a history: those of the record, then both times."""
     return [*canonical_words(batch), *(_micros(batch.column(one.name)) for one in VALIDITY)]
 
 
@@ -193,7 +194,7 @@ def _micros(column: pa.Array) -> Words:
 def write_intervals(
     store: FileStore, stem: str, bucket: int, rows: pa.Table, *, closed: bool = False
 ) -> DataFile | None:
-    """Write a file of a bucket's rows, durably; return None if there are no rows."""
+    """Write a durable file of a bucket's rows; return None if there are no rows."""
     if rows.num_rows == 0:
         return None
     buffer = io.BytesIO()

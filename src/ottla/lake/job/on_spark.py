@@ -1,6 +1,6 @@
 """Runs tasks on Spark: a map-only job whose results come back to the driver.
 
-Works on `local[*]`, on a cluster by spark-submit, and under Spark Connect (no RDDs).
+It uses no RDDs, so it works on `local[*]`, on a cluster by spark-submit, and with Spark Connect.
 """
 
 import pickle
@@ -19,13 +19,13 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.task import ALONE, OnDone, R, Task
 from ottla.lake.model.plan import joined
 
-# Enough tasks to start workers on every core of a small machine; negligible on a large cluster.
+# Enough tasks to start workers on every core of a small machine.
 _WARM_WORKERS = 4
-# How often Spark is asked about its tasks.
+# The interval at which Spark is polled for completed tasks.
 _POLL_S = 0.5
 _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
-# In a traceback: our own error without its class and code; any other error with its class.
+# Patterns for a traceback: an error of ottla without its class and code, and any other error.
 _OUR_ERROR = re.compile(r"^\s*ottla\.[\w.]+: [A-Z_]+: (.*)$", re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"^\s*((?!org\.|java\.)[\w.]*(?:Error|Exception): .*)$", re.MULTILINE)
 
@@ -36,10 +36,11 @@ def run_on_spark(
     on_done: OnDone | None = None,
     consequence: str = "nothing was committed, since",
 ) -> list[R]:
-    """Run tasks on the session `spark`, small ones together; return results in their order.
+    """Run tasks on the session `spark`, and return their results in the order of the tasks.
 
-    A failed task is retried from its start. If Spark gives up, an OttlaError gives the cause after
-    `consequence`. `on_done` is called with the number of completed tasks, as Spark reports it.
+    Several small tasks run as one Spark task. Spark retries a failed task; if it gives up, an
+    OttlaError is raised that says `consequence` and the cause. `on_done` is called with the number
+    of completed tasks, as Spark reports it.
     """
     groups = joined([task.size_bytes for task in tasks])
     if not groups:
@@ -54,7 +55,7 @@ def run_on_spark(
         raise OttlaError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"{consequence} a task failed: {cause_of(str(error))}"
         ) from error
-    # Written by tasks of this same job.
+    # Unpickling is safe, because tasks of this job wrote the results.
     found: dict[int, R] = dict(pickle.loads(row.result) for row in rows)
     return [found[place] for place in range(len(tasks))]
 
@@ -62,7 +63,7 @@ def run_on_spark(
 def warm_up(spark: Any) -> None:
     """Have Spark start workers that import the modules of tasks.
 
-    An error here would also occur, and be reported, with the first tasks.
+    An error is ignored here, as the first tasks would report it.
     """
     with suppress(OttlaError):
         run_on_spark(spark, [_Nothing()] * _WARM_WORKERS)
@@ -74,12 +75,12 @@ class _Nothing:
     offsets: int = 0
 
     def run(self) -> None:
-        """Do nothing: unpickling this task makes a worker import the module."""
+        """Do nothing. To unpickle this task, a worker imports the module, which is the purpose."""
 
 
 def cause_of(text: str) -> str:
     """Return the error of a task, without the text that Spark wraps around it."""
-    # Take the last one: Python prints the original error before the errors that it caused.
+    # Take the last error: Python prints the original error before the errors that it caused.
     ours = _OUR_ERROR.findall(text)
     if ours:
         return str(ours[-1]).strip()
@@ -102,18 +103,18 @@ def _work(
 
 @contextmanager
 def _watched(spark: Any, ends: Sequence[int], on_done: OnDone) -> Iterator[None]:
-    """Report how many tasks of the one running job are complete.
+    """Report how many tasks are complete while the context's Spark job runs.
 
-    Spark reports how many of its tasks are complete, not which. It starts them in order, so the
-    first ones are assumed. `ends` has the number of our tasks up to the end of each Spark task. The
-    last task is reported by the caller, once the results have arrived.
+    Spark reports the number of completed Spark tasks, but not which. As it starts them in order,
+    the first ones are assumed. `ends` has the number of tasks up to the end of each Spark task. The
+    caller reports the last task, once the results have arrived.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # An extra, and slow to import.
 
     try:
         context = spark.sparkContext
     except PySparkException:
-        context = None  # Spark Connect has no context, and reports progress itself.
+        context = None  # Spark Connect has no context, but calls a progress handler.
 
     def report(done: int) -> None:
         on_done(ends[min(done, len(ends) - 2)])

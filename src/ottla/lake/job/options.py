@@ -19,7 +19,7 @@ _UNTIL = "Where it ends, likewise (other partitions: latest)."
 
 
 class AccessOptions(TypedDict, total=False):
-    """Settings of the clients' connections. Neither is in a plan, a manifest or a log."""
+    """Settings of the clients' connections. They are never in a plan, a manifest or a log."""
 
     config: Annotated[
         str | None,
@@ -43,7 +43,7 @@ class SourceOptions(AccessOptions, total=False):
 
 
 class SparkOptions(TypedDict, total=False):
-    """Settings for where tasks run."""
+    """Settings that decide where tasks run."""
 
     master: Annotated[
         str | None,
@@ -87,7 +87,7 @@ class RunOptions(SparkOptions, TableOptions, total=False):
 
 
 class DecodeOptions(TypedDict, total=False):
-    """How keys and values become typed columns: separate options, or one `decode`."""
+    """How keys and values become typed columns: by separate options, or by one `decode`."""
 
     value: Annotated[str | None, Option(f"What values are: {_FORMATS}.", metavar="FORMAT")]
     key: Annotated[str | None, Option("What keys are, likewise.", metavar="FORMAT")]
@@ -133,7 +133,7 @@ class DecodeOptions(TypedDict, total=False):
 
 
 class RecordOptions(SourceOptions, RunOptions, DecodeOptions, total=False):
-    """Which records are read, and how unusual ones are treated."""
+    """Settings of reading records, and of records that cannot be read or stored."""
 
     skip_unreadable: Annotated[
         bool,

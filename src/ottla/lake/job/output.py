@@ -1,4 +1,4 @@
-"""Writes the Parquet file of one task: in row groups, hashed, made durable."""
+"""Writes the Parquet file of one task in row groups, hashes it, and makes it durable."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_column, hash_tex
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
 
-# Numbers are delta-encoded, the topic's name is the only entry of a dictionary, keys and values are
-# plain. Statistics are written for columns by which queries can prune. Arrow's schema is not
-# stored, because readers that use it would return the topic as a dictionary type.
+# Numbers are delta-encoded, the topic's name is the only entry of a dictionary, and keys and values
+# are plain. Columns by which queries skip files get statistics. Arrow's schema is not stored,
+# because readers that use it would return the topic as a dictionary type.
 _WRITER_OPTIONS: dict[str, Any] = {
     "use_dictionary": ["topic"],
     "column_encoding": dict.fromkeys(
@@ -27,16 +27,16 @@ _WRITER_OPTIONS: dict[str, Any] = {
     "write_statistics": ["partition", "offset", "timestamp"],
     "store_schema": False,
 }
-# The limits of a row group: its most rows, and the bytes after which it ends with the current
-# batch. Engines read about this many rows at a time and skip by row groups; the bytes, counted in
-# Arrow's columns, bound a task's memory.
+# The limits of a row group: its number of rows, and the bytes after which it ends with the current
+# batch. Query engines read or skip whole row groups. The bytes, counted in Arrow's columns, limit
+# the memory of a task.
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 64 << 20
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
 
 
 class TaskOutput(Protocol):
-    """One file or several that a task is writing."""
+    """One or more files that a task is writing."""
 
     def finish(self) -> object:
         """Complete the file and make it durable; then a manifest may name it."""
@@ -47,7 +47,7 @@ class TaskOutput(Protocol):
 
 @contextmanager
 def completed(*outputs: TaskOutput) -> Iterator[None]:
-    """Finish the outputs at the end of the block; discard all of them if it fails."""
+    """Finish the outputs at the end of the block, or discard all of them on an error."""
     try:
         yield
         for one in outputs:
@@ -59,7 +59,7 @@ def completed(*outputs: TaskOutput) -> Iterator[None]:
 
 
 class _HashedFile:
-    """A file that is written from start to end, and the SHA-256 of the bytes passed to it."""
+    """A file that is written from start to end, with the SHA-256 of its bytes."""
 
     def __init__(self, writer: StoreWriter) -> None:
         self._file = writer
@@ -93,10 +93,10 @@ class _HashedFile:
 
 
 class ParquetOutput:
-    """A Parquet file that is being written at `path` of a store, from the first row group on.
+    """A Parquet file that is being written. It is created at `path` with the first row group.
 
-    `rows` is the number of rows written, `hash` is their content hash (`row_hash`); `size_bytes`
-    and `sha256` describe the finished file.
+    `rows` is the number of rows so far, and `hash` is their hash (see `row_hash`). `size_bytes` and
+    `sha256` are those of the finished file.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ParquetOutput:
         self._writer: pq.ParquetWriter | None = None
         self._row_group_rows = row_group_rows
         self._row_group_bytes = row_group_bytes
-        # Rows that wait until their row group is full, in the form of the file.
+        # Rows that wait until their row group is full, with the columns of the file.
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self.waiting_bytes = 0
@@ -134,16 +134,16 @@ class ParquetOutput:
         self.sha256 = ""
 
     def write(self, batch: pa.RecordBatch, added: Sequence[Any] = ()) -> None:
-        """Append rows. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic.
+        """Append rows. `batch` has `schema.ROW_SCHEMA`, and at least one row, all of one topic.
 
-        `added` are the layout's columns after the raw ones; the hash covers only the raw rows.
-        Raises OttlaError if the file cannot be written, as `finish` does.
+        `added` are the layout's columns after the raw columns; the hash covers only the raw
+        columns. Raises OttlaError if the file cannot be written, as `finish` does.
         """
         rows = self._as_in_file(batch, added)
         self._add(rows, rows.nbytes if added else batch.nbytes, batch_hash(batch))
 
     def copy(self, batch: pa.RecordBatch) -> None:
-        """Append rows of another file with the same layout; at least one row, one topic.
+        """Append at least one row of another file with the same layout, all of one topic.
 
         Raises OttlaError as `write` does.
         """
@@ -180,7 +180,7 @@ class ParquetOutput:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the file was started; before the first row group, rows only wait."""
+        """Return whether the file was created, which happens with the first row group."""
         return self._writer is not None
 
     @property
@@ -189,13 +189,13 @@ class ParquetOutput:
         return len(self._waiting)
 
     def flush(self) -> None:
-        """End the row group, if there is one, so that nothing waits in memory."""
+        """Write the waiting rows as a row group, if there are any."""
         if self._waiting:
             with as_storage_error(self._folder):
                 self._write_row_group(self._waiting_rows)
 
     def finish(self) -> None:
-        """Complete the file and make it durable; then a manifest may name it."""
+        """Complete the file and make it durable. Then a manifest may name it."""
         if not self.rows:
             return
         with as_storage_error(self._folder):
@@ -207,7 +207,7 @@ class ParquetOutput:
             self.size_bytes, self.sha256 = self._file.finish()
 
     def as_file(self, partition: int, start: int, end: int, event: str = "") -> DataFile:
-        """Return the finished file in the form of a manifest; it has rows of these offsets."""
+        """Describe the finished file, whose rows have offsets in [start, end), for a manifest."""
         return DataFile(
             path=self._path,
             partition=partition,
@@ -221,7 +221,7 @@ class ParquetOutput:
         )
 
     def letters_of(self, wanted: Range) -> DataFile | None:
-        """Return the finished file of a range's dead letters; None if there are none."""
+        """Describe the finished file of a range's dead letters; None if there are none."""
         return self.as_file(wanted.partition, wanted.start, wanted.end) if self.rows else None
 
     def discard(self) -> None:
@@ -234,7 +234,7 @@ class ParquetOutput:
             self._file.discard()
 
     def _as_in_file(self, batch: pa.RecordBatch, added: Sequence[Any]) -> pa.RecordBatch:
-        """Return the same rows, with the topic's name stored once instead of in each row."""
+        """Return the rows with the columns of the file; the topic is a dictionary of one name."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns["topic"] = _named_once(columns["topic"])
         if not self._layout.keep_raw:
@@ -249,8 +249,8 @@ def _named_once(topics: Any) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(topics), np.int32)), topics[:1])
 
 
-# Spark's default: the fastest codec if values are already compressed or encrypted. zstd makes JSON
-# four tenths smaller for a tenth more time; on random bytes it takes twice the time.
+# Spark's default, and the fastest codec if values are already compressed or encrypted. zstd makes
+# JSON 40 % smaller in 10 % more time, but takes twice the time for random bytes.
 CODEC = "snappy"
 _SAMPLED = ("key", "value")
 _SAMPLES = 8
@@ -261,9 +261,9 @@ _SMALLER = 0.95
 
 
 def codecs(group: pa.Table) -> str | dict[str, str]:
-    """Return the codec of a file, or of each of its columns, chosen by its first row group."""
+    """Choose the codec of a file, or of each of its columns, by its first row group."""
     if any(pa.types.is_nested(one.type) for one in group.schema if one.name != "headers"):
-        return CODEC  # The fields of these columns would all have to be named.
+        return CODEC  # Codecs by column would have to name each field of nested columns.
     plain = [name for name in _SAMPLED if name in group.schema.names and _stays(group.column(name))]
     if not plain:
         return CODEC

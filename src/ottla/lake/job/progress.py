@@ -15,7 +15,7 @@ from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, connect
 from ottla.record.reader import batches
 
-# How many partitions, those with the most lag, are asked for the age of their oldest record.
+# The age of the oldest record is looked up in this many partitions, those with the most lag.
 _AGED_MAX = 16
 
 
@@ -37,11 +37,11 @@ class Progress:
     size_bytes: int
     bytes_done: int
     elapsed_s: float
-    lag_s: float | None  # Age of the oldest record that the table does not have yet.
+    lag_s: float | None  # The age of the oldest record that is not loaded yet.
 
     @property
     def left_s(self) -> float | None:
-        """Return the estimated time left at the pace so far; None if no task is complete."""
+        """Return the estimated seconds left at the rate so far; None if no task is complete."""
         if not self.bytes_done or not self.elapsed_s:
             return None
         return (self.size_bytes - self.bytes_done) * self.elapsed_s / self.bytes_done
@@ -71,10 +71,9 @@ OnProgress = Callable[[Progress], None]
 def progress_of(
     shares: Sequence[Share], done: int, elapsed_s: float, lag_at_start_s: float | None
 ) -> Progress:
-    """Return the progress of a load whose first `done` tasks are complete.
+    """Return the progress of a load of which `done` tasks are complete.
 
-    Tasks start in order, so the first ones are assumed to be complete. At the end the sums are
-    exact.
+    Tasks start in order, so the first `done` tasks are assumed. At the end the sums are exact.
     """
     return Progress(
         tasks=len(shares),
@@ -102,7 +101,10 @@ def brief(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FollowProgress:
-    """One commit. The lag is what was readable and not loaded right after it; None: unknown."""
+    """The progress of one commit of a follow, with the lag right after it.
+
+    The lag counts readable records that are not loaded; None if it is unknown.
+    """
 
     manifest: Manifest
     seconds: float
@@ -111,11 +113,11 @@ class FollowProgress:
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of the files that the commit added."""
+        """Return the total size of the files that the commit added."""
         return sum(file.size_bytes for file in self.manifest.files)
 
     def line(self) -> str:
-        """Return one line for people."""
+        """Return the progress as one line of text."""
         lag = "unknown"
         if self.lag_records is not None:
             age = "" if self.lag_ms is None else f", {span_words(self.lag_ms // 1000 * 1000)}"
@@ -140,7 +142,7 @@ def follow_progress(manifest: Manifest, bootstrap: Bootstrap, began_s: float) ->
 
 
 def _lag(ends: Mapping[int, int], positions: Mapping[int, int]) -> dict[int, int]:
-    """Return the number of offsets not loaded, of each partition that has some."""
+    """Return the number of offsets that are not loaded yet, without partitions that have none."""
     found = {p: end - positions.get(p, 0) for p, end in ends.items()}
     return {p: count for p, count in found.items() if count > 0}
 
@@ -165,7 +167,7 @@ def _age_ms(
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Functions that are called during a run, in the thread of the call or of its tasks."""
+    """Functions that are called during a run, in the thread of the caller or of a task."""
 
     # Called with the name of each completed step.
     on_step: Callable[[str], None] = lambda _step: None
@@ -174,12 +176,13 @@ class Observer:
     # Called with each commit of a follow, and each run of a repeated changelog.
     on_commit: Callable[[FollowProgress], None] = lambda _progress: None
     on_run: Callable[[LoadResult], None] = lambda _result: None
-    # Called with each failure that is retried; for an outage once, and at its end with its seconds.
+    # `on_trouble` is called with each failure that is retried, and once for an outage.
+    # `on_recovery` is called at the end of an outage, with its seconds.
     on_trouble: Callable[[OttlaError], None] = lambda _error: None
     on_recovery: Callable[[float], None] = lambda _seconds: None
     # Stops a repeated run after its current commit.
     stop: threading.Event | None = None
-    # For progress: the age of the oldest record that the table lacked at the start.
+    # The age, at the start, of the oldest record that was not loaded yet. It is for the progress.
     lag_s: float | None = None
 
 

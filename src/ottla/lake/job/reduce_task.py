@@ -1,7 +1,7 @@
 """The first stage of a changelog run: one task for each range of offsets.
 
-A task reads a range, keeps the changes that the table may need, and spreads them over the table's
-buckets.
+A task reads a range, drops changes that later changes of the range replace, and divides the others
+by bucket.
 """
 
 import uuid
@@ -30,48 +30,48 @@ from ottla.lake.rows.sorted_rows import RowSorter
 
 OnNullKey = Literal["fail", "skip"]
 
-# Waiting changes are reduced when they reach this size; this bounds a task's memory.
+# Waiting changes are reduced when they reach this size, to limit the memory of a task.
 _BYTES_AT_ONCE = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ReduceTask(RangeTask):
-    """A range to read for a changelog table. `path` is that of its file of changes."""
+    """A range to read for a changelog table. `path` is the prefix of its file of changes."""
 
     changelog: Changelog = field(kw_only=True)
     on_null_key: OnNullKey = "fail"
     columns: Columns = field(default_factory=Columns)
-    # Path of the file of dead letters; each attempt appends its own name.
+    # Prefix of the path of the file of dead letters; each attempt appends its own name.
     dead_path: str = ""
-    # Only for a replay by `verify`: offsets of dead letters, which are not applied, and the key
-    # under which their rows are hashed.
+    # Only for a replay by `verify`: offsets of dead letters, which are left out, and the key under
+    # which these records are hashed.
     left_out: Sequence[int] = ()
     left_out_key: bytes = field(default=b"", repr=False)
     is_replay: bool = False
 
     def run(self) -> "Reduced":
-        """Read the range and spread its changes over the buckets. Raises OttlaError."""
+        """Read the range and write its changes by bucket. Raises OttlaError."""
         return reduce_range(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced(TaskResult):
-    """The result of reading a range, without a data file, and the place of its changes.
+    """The result of reading a range: a ledger, and a file of changes at `path`.
 
-    Without `pieces` there is no file of changes.
+    If `pieces` is empty, there is no file of changes.
     """
 
     path: str = ""
     pieces: tuple[Piece, ...] = ()
-    # The given dead-letter offsets that were met, and the hash of their rows.
+    # The offsets of dead letters that were found in the range, and the hash of their records.
     left_out: tuple[int, ...] = ()
     left_out_hash: int = 0
 
 
 def reduce_range(job: ReduceTask) -> Reduced:
-    """Read the range and spread its changes over the buckets.
+    """Read the range and write its changes by bucket.
 
-    Raises OttlaError; then no file remains.
+    If it raises OttlaError, no file remains.
     """
     account = account_of(job)
     attempt = uuid.uuid4().hex[:12]
@@ -106,7 +106,7 @@ def reduce_range(job: ReduceTask) -> Reduced:
 
 
 class _Taking:
-    """Takes changes from the rows read: rows with a key that decode and are no dead letters."""
+    """Selects changes: records that have a key, can be decoded, and are not dead letters."""
 
     def __init__(self, job: ReduceTask, dead: ParquetOutput) -> None:
         self._job = job
@@ -120,7 +120,7 @@ class _Taking:
 
     @property
     def news(self) -> tuple[tuple[NewField, int], ...]:
-        """Return the fields that the columns lack, and the first offset with each."""
+        """Return fields that the columns lack, each with the first offset that has it."""
         return tuple(self._sorter.news.values()) if self._sorter else ()
 
     def changes_of(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> pa.RecordBatch:
@@ -152,7 +152,7 @@ class _Taking:
         return batch.filter(pc.invert(is_dead))
 
     def _refuse(self, rows: pa.RecordBatch) -> None:
-        """Refuse envelopes that change no row of a key: as dead letters, or by an error."""
+        """Write envelopes that change no row of a key as dead letters, or raise OttlaError."""
         sorting = self._job.columns.sorting
         assert sorting is not None, "envelopes are decoded"
         operation, offset = rows.column(self._operation)[0], rows.column("offset")[0]
@@ -177,7 +177,10 @@ class _Taking:
 
 
 class _Waiting:
-    """Changes that wait to be written. They are reduced now and then, except for a history."""
+    """Changes that wait in memory until they are written.
+
+    Unless the table is a history, changes that later ones replace are dropped now and then.
+    """
 
     def __init__(self, keeps: Keeps, schema: pa.Schema) -> None:
         self._keeps = keeps
@@ -186,19 +189,19 @@ class _Waiting:
         self._bytes = 0
 
     def add(self, changes: pa.RecordBatch) -> bool:
-        """Add changes; return whether they take so much memory that they must be written."""
+        """Add changes. Return whether the waiting changes must be written to free memory."""
         self._parts.append(pa.Table.from_batches([changes]))
         self._bytes += changes.nbytes
         if self._bytes < _BYTES_AT_ONCE:
             return False
         rows, counts = self.rows()
         left = rows if counts.all() else rows.filter(pa.array(counts))
-        # If there are few keys, the reduced changes keep waiting.
+        # If there are few keys, little is left after reducing, and can go on waiting.
         self._parts, self._bytes = [left], left.nbytes
         return self._bytes > _BYTES_AT_ONCE // 2
 
     def rows(self) -> tuple[pa.Table, Flags]:
-        """Return and forget the waiting changes, with a flag for each that is to be written."""
+        """Return and forget the waiting changes, each with a flag that says whether to write it."""
         rows = pa.concat_tables(self._parts)
         self._parts, self._bytes = [self._empty], 0
         if self._keeps == "latest":
@@ -207,7 +210,7 @@ class _Waiting:
 
 
 def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:
-    """Return the records that have a key. Raises OttlaError for others, unless they are skipped."""
+    """Return the records that have a key. Other records are skipped or raise OttlaError."""
     keys = batch.column("key")
     if keys.null_count == 0:
         return batch

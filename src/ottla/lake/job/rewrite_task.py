@@ -1,6 +1,6 @@
-"""One task of upkeep: reads the rows of some files and writes them as one file.
+"""The task of a compaction: reads the rows of some files and writes them as one file.
 
-Runs on any executor. Each attempt writes a file with a name of its own, like tasks of a load.
+It runs on any executor. Each attempt writes a file with a name of its own, as in tasks of a load.
 """
 
 import uuid
@@ -22,16 +22,16 @@ from ottla.lake.tables.file_check import FileUnreadable, check_bytes, file_batch
 
 @dataclass(frozen=True, slots=True)
 class RewriteTask:
-    """The offsets [start, end) of neighbouring files of one partition, to become one file."""
+    """Writes the offsets [start, end) of neighbouring files of one partition as one file."""
 
     store: FileStore
-    path: str  # Start of the path of the new file; each attempt appends its own name.
+    path: str  # Prefix of the path of the new file; each attempt appends its own name.
     files: tuple[DataFile, ...]
     start: int
     end: int
     layout: FileLayout
     row_group_bytes: int
-    # The columns of files with older columns, by path, and the columns that replace them.
+    # `older` has the columns of files with older columns, by path. `columns` are the new columns.
     older: Mapping[str, TableSchema | None] = field(default_factory=dict)
     columns: TableSchema | None = None
 
@@ -46,7 +46,7 @@ class RewriteTask:
     def run(self) -> DataFile | None:
         """Write the file; return None if it would have no rows.
 
-        Raises OttlaError, also if a file does not hold the rows in its manifest; then no file
+        Raises OttlaError, for example if an old file differs from its manifest. Then no new file
         remains.
         """
         path = f"{self.path}-{uuid.uuid4().hex[:12]}.parquet"
@@ -66,7 +66,7 @@ def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
     rows, hashed = output.rows, output.hash
     is_whole = wanted.start <= file.start and file.end <= wanted.end
     try:
-        # The hash of the rows does not cover typed columns.
+        # Compare all bytes, because the hash of the rows does not cover typed columns.
         if check_bytes(wanted.store, file):
             raise _damaged(file, "is not as it was written")
         for batch in _batches(wanted, file):
@@ -89,9 +89,10 @@ def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
 
 
 def _batches(wanted: RewriteTask, file: DataFile) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file in the columns to write; rows of older columns are decoded again.
+    """Yield the rows of a file with the columns to write.
 
-    Rows without their keys and values keep their typed values, in wider types.
+    If the file has older columns, its keys and values are decoded again. If it has no keys and
+    values, typed values are kept, and converted to wider types.
     """
     if file.path not in wanted.older:
         yield from file_batches(wanted.store, file.path, wanted.layout)

@@ -1,8 +1,7 @@
-"""Gets the Spark session of a load: the running one, or a new one.
+"""Gets the Spark session of a load: the running session, or a new one.
 
-If the master is set elsewhere (spark-submit, spark-defaults.conf, an option), a new session uses it
-and none of our settings. Only if no master is set do we choose this machine, with settings for one
-machine.
+If a master is set (by spark-submit, spark-defaults.conf or an option), a new session uses it. If no
+master is set, the session runs on this machine, with settings for one machine.
 """
 
 import os
@@ -18,9 +17,9 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.secret_options import is_secret
 
-# The value of master that means: run tasks in this process, without Spark and Java.
+# With this master, tasks run in this process, without Spark and Java.
 HERE = "here"
-# 4 is the number of tries of a task. Plain `local[*]` fails a load when its first worker is killed.
+# Spark tries each task up to 4 times. With `local[*]`, a load fails if one worker is killed.
 LOCAL_MASTER = "local[*,4]"
 
 LOCAL_SETTINGS = {
@@ -49,7 +48,8 @@ _DEFAULTS_PYTHON = re.compile(r"^\s*spark\.pyspark\.python(?:\s*[=:]|\s)\s*(\S+)
 class SparkSettings:
     """The caller's settings for a new session.
 
-    `master` may be a Spark Connect URL (`sc://`), or `here`: no session, tasks run in this process.
+    `master` may be a Spark Connect URL (`sc://`). If it is `here`, tasks run in this process,
+    without a session.
     """
 
     master: str | None = None
@@ -65,8 +65,8 @@ class SparkSettings:
 def checked_settings(settings: SparkSettings, *, has_own: bool) -> SparkSettings:
     """Check `settings` before a call creates anything, and return them.
 
-    `has_own` says that the caller runs the tasks or has a session. Raises OttlaError for an invalid
-    master, and if Spark is not installed.
+    `has_own` says that the caller has given a runner or a session, so Spark need not be installed.
+    Raises OttlaError for an invalid master, or if Spark is missing.
     """
     if settings.master is not None and not settings.is_here:
         _require_master(settings.master)
@@ -88,7 +88,7 @@ def builder_settings(
 ) -> dict[str, str]:
     """Return the settings for Spark's session builder. Raises OttlaError.
 
-    `environment` is that of the process, `defaults` is the text of spark-defaults.conf.
+    `environment` has the environment variables, `defaults` is the text of spark-defaults.conf.
     """
     settings = {"spark.app.name": wanted.name} if wanted.name else {}
     if wanted.master is not None:
@@ -101,14 +101,14 @@ def builder_settings(
         or _names_master(environment, defaults)
     ):
         settings |= {"spark.master": LOCAL_MASTER, **LOCAL_SETTINGS}
-    # Spark-submit sets an application name of its own.
+    # Keep the application name that spark-submit has set.
     if "PYSPARK_GATEWAY_PORT" not in environment:
         settings.setdefault("spark.app.name", _DEFAULT_NAME)
     return settings | dict(wanted.conf)
 
 
 def _require_master(master: str) -> None:
-    """Report a wrong master before Java starts, which would end in a stack trace of Spark."""
+    """Raise an error for an invalid master, in place of a stack trace of Spark later."""
     if not _MASTER.fullmatch(master):
         raise WrongWords(
             f"{master!r} is no master of Spark: write local[2], spark://HOST:7077, yarn, "
@@ -120,9 +120,9 @@ def _require_master(master: str) -> None:
 def quiet_settings(
     settings: Mapping[str, str], environment: Mapping[str, str], defaults: str
 ) -> dict[str, str]:
-    """Return settings that limit Spark's log to errors, for a driver that is started here.
+    """Return settings that limit Spark's log to errors, if this process starts the driver.
 
-    Empty for a driver that runs already, or if `settings` (of the new session) or `defaults`
+    They are empty if the driver runs already, or if `settings` (of the new session) or `defaults`
     configure the log.
     """
     remote = "spark.remote" in settings or "SPARK_REMOTE" in environment
@@ -130,7 +130,7 @@ def quiet_settings(
     if remote or "PYSPARK_GATEWAY_PORT" in environment or _LOGGING.search(said):
         return {}
     quiet = {"spark.log.level": "ERROR"}
-    # Otherwise Spark prints, before it knows its log level, which file it did not find.
+    # Without this file, Spark prints a line about its logging before it knows its log level.
     if _DRIVER_OPTIONS not in said:
         quiet[_DRIVER_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     return quiet
@@ -139,9 +139,10 @@ def quiet_settings(
 def workers_python(
     conf: Mapping[str, str], environment: Mapping[str, str], defaults: str, here: str
 ) -> str:
-    """Return the Python program that runs tasks: as configured in Spark, else `here`, this Python.
+    """Return the Python program that runs tasks: the configured one, or by default `here`.
 
-    PySpark itself reads only the environment; here settings take precedence, as in spark-submit.
+    `here` is this process's Python. PySpark itself reads only the environment. This function
+    prefers settings, as spark-submit does.
     """
     found = _DEFAULTS_PYTHON.search(defaults)
     return (
@@ -152,9 +153,10 @@ def workers_python(
 
 
 def path_with(python: str, path: str, here: str) -> str:
-    """Return a PATH that resolves the bare name `python` to the one in `here`'s folder, if any.
+    """Return a PATH on which the bare name `python` is the program in the folder of `here`.
 
-    The driver's JVM plans Python data sources with the workers' program, found by its own PATH.
+    The driver's JVM plans Python data sources with the workers' program, which it looks up on the
+    PATH. If that folder has no such program, `path` is returned unchanged.
     """
     folder = os.path.dirname(here)
     beside = shutil.which(python, path=folder) if os.path.basename(python) == python else None
@@ -164,7 +166,7 @@ def path_with(python: str, path: str, here: str) -> str:
 
 
 def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
-    """Return whether the master is chosen outside of this program."""
+    """Return whether the environment or Spark's configuration sets a master."""
     return (
         "PYSPARK_GATEWAY_PORT" in environment  # Set by spark-submit, which knows the master.
         or "SPARK_REMOTE" in environment
@@ -182,16 +184,16 @@ def running_session() -> Any:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     try:
-        # Even if another thread created it: its settings are not ours to change.
+        # `active` finds a session of another thread too, without changing its settings.
         return SparkSession.active()
     except PySparkException:
         return None
 
 
 def session(wanted: SparkSettings | None = None) -> Any:
-    """Return the running Spark session, or start one as `wanted`.
+    """Return the running Spark session, or start one with the settings `wanted`.
 
-    Raises OttlaError if Spark or Java is missing, saying which package to install.
+    Raises OttlaError if Spark or Java is missing. The message says which package to install.
     """
     try:
         # Spark is an extra, and slow to import: only a load needs it.
@@ -202,7 +204,7 @@ def session(wanted: SparkSettings | None = None) -> Any:
         raise _not_installed() from None
     wanted = wanted or SparkSettings()
     defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
-    # By default workers use this Python, with its packages, and not the first one on the path.
+    # By default workers use this Python, with its packages, rather than the first on the PATH.
     python = workers_python(wanted.conf, os.environ, defaults, sys.executable)
     os.environ["PYSPARK_PYTHON"] = python
     os.environ["PATH"] = path_with(python, os.environ.get("PATH", ""), sys.executable)
@@ -230,9 +232,9 @@ def session(wanted: SparkSettings | None = None) -> Any:
 def shown_in_processes(
     settings: Mapping[str, str], environment: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return the settings that may be on Java's command line: all but secrets.
+    """Return the settings that may be on Java's command line: all except secrets.
 
-    Empty if Java is not started here.
+    For Spark Connect, all are returned, because no Java is started here.
     """
     if "spark.remote" in settings or "SPARK_REMOTE" in environment:
         return settings
@@ -242,8 +244,8 @@ def shown_in_processes(
 def _start_java(settings: Mapping[str, str]) -> None:
     """Start the driver's JVM, if none runs, with `settings` on its command line.
 
-    PySpark puts all settings of a new session there, where all users of the machine see them. Other
-    settings of the builder are sent to the JVM over its connection.
+    Without this, PySpark would put all settings of a new session on the command line, where all
+    users of the machine see them. Once the JVM runs, settings are sent over its connection.
     """
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # As above.
 
@@ -251,7 +253,7 @@ def _start_java(settings: Mapping[str, str]) -> None:
 
 
 def _spark_defaults(environment: Mapping[str, str], installed: Path) -> str:
-    """Return the text of the spark-defaults.conf that Spark will read; empty if there is none."""
+    """Return the text of spark-defaults.conf as Spark finds it; empty if there is none."""
     home = Path(environment.get("SPARK_HOME") or installed)
     folder = Path(environment.get("SPARK_CONF_DIR") or home / "conf")
     try:

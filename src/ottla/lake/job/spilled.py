@@ -1,7 +1,7 @@
-"""Temporary files of changes, written by the tasks that read them for the tasks that merge them.
+"""Temporary files of changes, which reduce tasks write and merge tasks read.
 
-A file of Arrow's IPC format, in pieces: each piece is one record batch with changes of one bucket.
-Pieces can be read one by one, so that a merge reads only its bucket's part of each file.
+A file is in Arrow's IPC format. Each of its record batches, called a piece, has changes of one
+bucket, so that a merge reads only the pieces of its bucket.
 
     _ottla/work/<load id>-p<partition>-<start>-<attempt>.arrow
 """
@@ -25,7 +25,7 @@ FOLDER = "_ottla/work/"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a file of changes: its bucket, its number in the file, its size."""
+    """A piece of a file of changes: its bucket, its number in the file, and its size."""
 
     bucket: int
     number: int
@@ -33,7 +33,7 @@ class Piece:
 
 
 class SpilledOutput:
-    """A file of changes that is being written; it is created with the first of them."""
+    """A file of changes that is being written. It is created with the first change."""
 
     def __init__(
         self, store: FileStore, path: str, buckets: int, schema: pa.Schema = ROW_SCHEMA
@@ -47,7 +47,7 @@ class SpilledOutput:
         self.pieces: list[Piece] = []
 
     def write(self, changes: pa.Table, counts: Flags) -> None:
-        """Append the changes flagged in `counts`, each to its bucket. No key may be null."""
+        """Append the changes flagged in `counts`, sorted by bucket. No key may be null."""
         places = np.flatnonzero(counts)
         if len(places) == 0:
             return
@@ -66,7 +66,7 @@ class SpilledOutput:
                     self._writer.write_batch(batch)
 
     def finish(self) -> None:
-        """Complete the file, if there is one. It is not forced to disk: no commit will name it."""
+        """Complete the file, if there is one, without forcing it to disk: no commit names it."""
         if self._file is not None:
             with as_storage_error(self._store.address(FOLDER)):
                 self._writer.close()
@@ -79,13 +79,13 @@ class SpilledOutput:
 
 
 def read_pieces(store: FileStore, path: str, numbers: Sequence[int]) -> list[pa.RecordBatch]:
-    """Return pieces of a file."""
+    """Return the pieces of a file with these numbers."""
     with store.open(path) as content, pa.ipc.open_file(content) as file:
         return [file.get_batch(number) for number in numbers]
 
 
 def path_stem(load_id: str, partition: int, start: int) -> str:
-    """Return the start of the names of a range's files; each attempt appends its own name."""
+    """Return the prefix of the paths of a range's files; each attempt appends its own name."""
     return f"{FOLDER}{load_id}-p{partition}-{start:020d}"
 
 

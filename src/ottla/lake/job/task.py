@@ -1,4 +1,4 @@
-"""A task: an independent part of a job, run in this process or on a Spark worker; its result."""
+"""A task, which runs in this process or on a Spark worker, and its result."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,28 +17,28 @@ from ottla.ledger.partition import PartitionLedger, Unreadable
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-# The size above which a task does not share a Spark task with others.
+# The size of a task that never shares a Spark task with other tasks.
 ALONE = 1 << 62
 
 
 class Task(Protocol[R_co]):
-    """A task that is pickled to a worker and run there; its result is pickled back.
+    """A task that runs on a worker. The task and its result are pickled.
 
-    A worker may run it twice, so each attempt must write files with names of its own.
+    Spark may run it twice, so each attempt must write files with names of its own.
     """
 
     @property
     def size_bytes(self) -> int:
-        """Return the approximate number of bytes to read: small tasks share a Spark task."""
+        """Return the approximate number of bytes to read. Small tasks share a Spark task."""
         ...
 
     @property
     def offsets(self) -> int:
-        """Return how many offsets of a topic it reads."""
+        """Return the number of offsets of a topic that it reads."""
         ...
 
     def run(self) -> R_co:
-        """Run the task. Raises OttlaError; then no file of it remains."""
+        """Run the task. If it raises OttlaError, none of its files remain."""
         ...
 
 
@@ -64,22 +64,22 @@ class TaskResult:
     files: tuple[DataFile, ...]
     skipped: tuple[Unreadable, ...] = ()
     dead: DataFile | None = None
-    # Fields that the schema lacks, and the first offset with each. If there are any, the task's
-    # files must not be committed: the range is read again with a schema that has the fields.
+    # Fields that the schema lacks, each with the first offset that has it. If there are any, the
+    # task's files must not be committed, and the range is read again with a larger schema.
     news: tuple[tuple[NewField, int], ...] = ()
-    # The highest event time and the rows before the watermark, if the task looked at event times.
+    # The highest event time, and the number of late rows, if the table is divided by event time.
     highest_ms: int | None = None
     late: int = 0
 
     @property
     def written(self) -> tuple[DataFile, ...]:
-        """Return all files that the task wrote: rows and dead letters."""
+        """Return all files that the task wrote, of rows and of dead letters."""
         return (*self.files, self.dead) if self.dead else self.files
 
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """The result of a load. `manifest` is the newest one, of an earlier load if nothing was new."""
+    """The result of a load. `manifest` is the table's newest; an earlier one if nothing was new."""
 
     manifest: Manifest | None
     rows: int
@@ -88,7 +88,7 @@ class LoadResult:
     ledgers: tuple[PartitionLedger, ...]
     removed: tuple[str, ...]  # Orphaned files of loads that were never committed.
     skipped: tuple[Unreadable, ...] = ()  # Offset ranges that could not be read and were skipped.
-    # A line for each partition where an open transaction keeps later records from being loaded.
+    # A line for each partition in which an open transaction holds later records back.
     held_back: tuple[str, ...] = ()
 
 
@@ -102,7 +102,7 @@ def load_result(
 ) -> LoadResult:
     """Return the result of a load that began at `began_s` of the monotonic clock.
 
-    `is_new` says that it made the newest commit.
+    `is_new` says that this load made the commit `newest`.
     """
     seconds = time.monotonic() - began_s
     if newest is None or not is_new:

@@ -13,12 +13,13 @@ from ottla.lake.job.progress import UNWATCHED, Observer, Share, progress_of
 from ottla.lake.job.session import SparkSettings, checked_settings, session
 from ottla.lake.job.task import OnDone, R, Task, ignore_done
 
-# Some tasks compute while others wait for brokers and disks. Each holds a row group in memory.
+# Limits threads, because each task holds a row group in memory. There are more threads than cores,
+# because tasks wait for brokers and disks.
 _AT_ONCE_MAX = 8
 
 
 def run_here(tasks: Sequence[Task[R]], on_done: OnDone = ignore_done) -> list[R]:
-    """Run tasks in this process, a few more at once than it has cores."""
+    """Run tasks in this process, with a few more threads than it has cores."""
     counting = threading.Lock()
     done = 0
 
@@ -36,12 +37,13 @@ def run_here(tasks: Sequence[Task[R]], on_done: OnDone = ignore_done) -> list[R]
     try:
         return list(pool.map(run, tasks))
     finally:
-        # If one has failed, wait for running tasks and skip the others before files are removed.
+        # If a task has failed, wait for running tasks and cancel the others, so that the caller can
+        # remove their files.
         pool.shutdown(cancel_futures=True)
 
 
 class Workers:
-    """Runs tasks by the options of a call. Spark is started with the first tasks."""
+    """Runs tasks where the options of a call say. Spark is started with the first tasks."""
 
     def __init__(
         self,
@@ -49,9 +51,9 @@ class Workers:
         watch: Observer = UNWATCHED,
         consequence: str = "nothing was committed, since",
     ) -> None:
-        """Report progress to `watch`. Errors of Spark give the cause after `consequence`.
+        """Check the options. Raises OttlaError if `master` is invalid, or Spark is missing.
 
-        Raises OttlaError if `master` is invalid, or Spark is missing.
+        Progress is reported to `watch`. Errors of Spark begin with `consequence`.
         """
         self._runner = options["runner"]
         self._session = options["spark_session"]

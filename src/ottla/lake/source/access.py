@@ -1,8 +1,8 @@
 """Passes the connection settings of a cluster from the driver to its tasks, without secrets.
 
-Only the path of a settings file is sent with a task; each machine reads its own copy of the file. A
-DataFrame's own `kafka.…` options are the exception: they are sent as values, inside pickled readers
-and writers, which appear in no query plan.
+Only the path of a settings file is sent with a task, and each machine reads its own copy of the
+file. But a DataFrame's `kafka.…` options are sent as values, inside pickled readers and writers,
+which appear in no query plan.
 """
 
 import os
@@ -23,17 +23,17 @@ _CLIENT = "kafka."
 
 @dataclass(frozen=True, slots=True)
 class ClientAccess:
-    """Connection settings of a client: a settings file and single settings. None: OTTLA_CONFIG.
+    """Connection settings of a client: a settings file, and single settings.
 
-    Can be pickled; the repr has no secret.
+    Without either, the file in OTTLA_CONFIG is used. Can be pickled; the repr has no secret.
     """
 
-    config: str | None = None  # The path of a file of settings.
-    # Single settings by Kafka's names; they overrule the file.
+    config: str | None = None  # The path of a settings file.
+    # Single settings by Kafka's names, which override the file.
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def client_config(self) -> ClientConfig:
-        """Return the settings of a client on this machine. Raises OttlaError."""
+        """Return the settings for a client on this machine. Raises OttlaError."""
         if not self.settings:
             return None if self.config is None else found_here(self.config)
         path = self.config or os.environ.get(CONFIG_VARIABLE)
@@ -43,20 +43,23 @@ class ClientAccess:
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """A cluster's addresses and its clients' settings. Can be pickled; the repr has no secret."""
+    """The bootstrap servers of a cluster, and the settings of its clients.
+
+    Can be pickled; the repr has no secret.
+    """
 
     bootstrap: str
     access: ClientAccess = field(default_factory=ClientAccess)
 
 
-# A plain `host:port,…` is a cluster whose clients use the settings in OTTLA_CONFIG.
+# For a plain `host:port,…`, clients use the settings in OTTLA_CONFIG.
 Bootstrap = str | Brokers
 
 
 def brokers_of(
     bootstrap: str, config: str | None = None, client: Mapping[str, str] | None = None
 ) -> Brokers:
-    """Return a cluster with the given settings, or by default those in OTTLA_CONFIG.
+    """Return a cluster with the given client settings, by default those in OTTLA_CONFIG.
 
     Raises ClientError for a setting that Kafka's clients do not have.
     """
@@ -78,8 +81,8 @@ def require_known(
 ) -> None:
     """Call `wrong` with the nearest known name for each option that is not in `names`.
 
-    `given` has the option names of a DataFrame in lower case. Options `kafka.…` are settings of a
-    client.
+    `given` has the option names of a DataFrame in lower case. Options `kafka.…` are allowed, as
+    they are client settings, and so are those in `passed_over`.
     """
     known = {name.lower(): name for name in names}
     for name in set(given) - known.keys() - {one.lower() for one in passed_over}:
@@ -115,10 +118,10 @@ def config_of_process() -> str | None:
 
 
 def found_here(path: str) -> str:
-    """Return the path that the driver's file `path` has on this machine.
+    """Return the path on this machine of the driver's settings file `path`.
 
-    Looks at the same path, then by name among the files that Spark sent here, then at OTTLA_CONFIG
-    of this process.
+    It is the same path if that exists, else the file of this name that Spark has sent here, else
+    the path in OTTLA_CONFIG of this process.
     """
     if os.path.exists(path):
         return path
@@ -127,7 +130,7 @@ def found_here(path: str) -> str:
 
 
 def _sent_with_spark(name: str) -> str | None:
-    pyspark = sys.modules.get("pyspark")  # In a process that runs Spark it is imported already.
+    pyspark = sys.modules.get("pyspark")  # A process that runs Spark has imported it already.
     if pyspark is None:
         return None
     # Without a Spark session there is no folder of sent files.

@@ -1,8 +1,8 @@
-"""Decides how much of the backlog one micro-batch reads, and asks brokers for the sizes of logs.
+"""Decides how much of the backlog one micro-batch reads, and gets the sizes of logs from brokers.
 
-Each partition gets the same share of a limit, and a share that one does not need goes to the
-others: a long backlog in one partition does not make the others wait. If a limit is too small for
-all partitions, those that waited longest come first.
+Each partition gets the same share of a limit, and a share that a partition does not need goes to
+the other partitions. So a long backlog in one partition does not delay the others. If a limit is
+too small for all partitions, those that have waited longest come first.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,9 +24,9 @@ def admitted(
 ) -> dict[K, int]:
     """Return how many offsets of each partition's `backlog` to read, within both limits.
 
-    `offset_bytes` is the approximate size in bytes of one offset in the partition's log; `waited`
-    is the result of `waits` for the last micro-batch. At least one offset is read if there is one,
-    so a limit below a record's size does not stop the stream.
+    `offset_bytes` is the average size of one offset in the partition's log. `waited` is the result
+    of `waits` for the last micro-batch. At least one offset is read if there is a backlog, so a
+    limit below a record's size does not stop the stream.
     """
     found = dict(backlog)
     if records_max is not None:
@@ -39,19 +39,20 @@ def admitted(
 def waits(
     waited: Mapping[K, int], backlog: Mapping[K, int], counts: Mapping[K, int]
 ) -> dict[K, int]:
-    """Return for how many micro-batches each partition has waited, after one reads `counts`."""
+    """Return for how many micro-batches each partition has waited, including one of `counts`."""
     return {key: waited.get(key, 0) + 1 for key in backlog if backlog[key] and not counts[key]}
 
 
 def _shared(
     backlog: Mapping[K, int], costs: Mapping[K, float], limit: int, waited: Mapping[K, int]
 ) -> dict[K, int]:
-    """Return as many offsets of each partition as `limit` allows, at its cost per offset."""
+    """Return how many offsets of each partition fit into `limit`, with `costs` per offset."""
     shares = dict.fromkeys(backlog, 0)
-    # The smallest backlogs first, so that the rest of their share goes to all others.
+    # Sort the smallest backlogs first, so that the rest of their share goes to the others.
     waiting = sorted((key for key in backlog if backlog[key]), key=lambda k: backlog[k] * costs[k])
     room = float(limit)
-    # Take one offset of each, and of the first at any cost: otherwise it might wait forever.
+    # Take one offset of each partition, if it fits. The partition that has waited longest gets one
+    # in any case, otherwise it might wait forever.
     for place, key in enumerate(sorted(waiting, key=lambda k: -waited.get(k, 0))):
         if place == 0 or costs[key] <= room:
             shares[key] = 1
@@ -71,7 +72,7 @@ def is_enough(
     records_min: int | None,
     bytes_min: int | None,
 ) -> bool:
-    """Return whether the backlog is large enough, by either minimum, to start a micro-batch."""
+    """Return whether the backlog reaches either minimum, so that a micro-batch may start."""
     if records_min is None and bytes_min is None:
         return True
     records = sum(backlog.values())
@@ -81,12 +82,12 @@ def is_enough(
     )
 
 
-# Without an answer the sizes are guessed; the plan is still correct.
+# After this time, sizes are guessed. The plan is still correct.
 _PATIENCE_S = 5.0
 
 
 def log_bytes(bootstrap: Bootstrap, topics: Collection[str]) -> dict[str, dict[int, int]]:
-    """Return, by topic, the size of each partition's largest replica.
+    """Return the size of each partition's largest replica, by topic and partition.
 
     Brokers that do not answer in time are left out.
     """

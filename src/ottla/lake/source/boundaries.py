@@ -1,6 +1,6 @@
-"""Resolves which topics are read, and from which offset to which, for loads and streams.
+"""Resolves the topics, start offsets and end offsets of loads and streams.
 
-Asks the cluster only for offsets by time; everything else is in the topic's description.
+The cluster is asked only for offsets by time; everything else is in the topic's description.
 """
 
 import time
@@ -25,15 +25,15 @@ class Limits:
 
     starts: Offsets
     ends: Offsets
-    gone_below: Offsets  # By partition: deletions below this offset are not a loss.
-    # Ranges that are lost already, and how many offsets of each.
+    gone_below: Offsets  # By partition: records deleted below this offset are not a loss.
+    # Ranges with offsets that are lost already, and the number of these offsets.
     lost: Mapping[PartitionLedger, int]
 
 
 def limits_between(
     described: TopicDescription, starts: Offsets, ends: Offsets, positions: Offsets
 ) -> Limits:
-    """Return limits, with the losses of partitions whose last read ended at `positions`."""
+    """Return limits, with the records that were deleted since a read that ended at `positions`."""
     gone_below = gone_before(described.bounds, positions)
     known = [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()]
     return Limits(starts, ends, gone_below, losses(known, gone_below))
@@ -47,9 +47,10 @@ def limits_of_read(
     last_load: Offsets,
     narrowed: Narrowed,
 ) -> Limits:
-    """Return the limits of a query. `last_load` has the positions that `last-load` means.
+    """Return the limits of a query.
 
-    `narrowed` applies the query's conditions to the starts and ends.
+    `last_load` has the positions for the boundary `last-load`. `narrowed` applies the query's
+    conditions to the starts and ends.
     """
     starts, ends = narrowed(
         offsets_of(cluster, described, start, last_load),
@@ -65,14 +66,15 @@ def limits_of_load(
     end: Boundary,
     positions: Offsets | None,
 ) -> Limits:
-    """Return the limits of a load that continues at its table's `positions` (None: first load).
+    """Return the limits of a load that continues at its table's `positions`.
 
-    Whatever the boundaries say, no offset is loaded twice and none is skipped.
+    `positions` is None for a first load. For any boundaries, no offset after the positions is
+    skipped, and none is loaded twice.
     """
     require_past(start, time.time_ns() // 1_000_000)
     if positions is not None and start.kind == "latest":
-        # The first load wrote a position for each partition; partitions without one were added
-        # later.
+        # The first load wrote a position for each partition, so partitions without a position are
+        # new.
         start = Boundary("earliest")
     known = positions or {}
     starts = {**offsets_of(cluster, described, start, known), **known}
@@ -84,7 +86,7 @@ def limits_of_load(
 def require_boundaries(
     cluster: Cluster, described: TopicDescription, start: Boundary, end: Boundary | None = None
 ) -> None:
-    """Refuse boundaries that are invalid for the topic, before anything is created for a table."""
+    """Raise OttlaError for boundaries that are invalid for the topic, before a table is created."""
     require_past(start, time.time_ns() // 1_000_000)
     for boundary in filter(None, (start, end)):
         offsets_of(cluster, described, boundary, {})
@@ -106,7 +108,7 @@ def offsets_of(
 
 
 def _offsets_by_time(cluster: Cluster, described: TopicDescription, boundary: Boundary) -> Offsets:
-    """Return the first offset at or after the time; partitions without one are absent."""
+    """Return each partition's first offset at or after the time, if it has such a record."""
     times = dict(boundary.times or {})
     if boundary.timestamp_ms is not None:
         times = dict.fromkeys(described.bounds, boundary.timestamp_ms)
@@ -126,9 +128,10 @@ def _offsets_by_time(cluster: Cluster, described: TopicDescription, boundary: Bo
 
 
 def chosen(options: StreamOptions, names: Iterable[str]) -> list[str]:
-    """Return the topics to read, in order. `names`, all topics, are needed only for a pattern.
+    """Return the topics to read, in order.
 
-    Raises OttlaError INVALID_REGULAR_EXPRESSION.
+    `names` are the names of all topics, needed only for a pattern. Raises OttlaError
+    INVALID_REGULAR_EXPRESSION.
     """
     if options.topics or options.assigned:
         return sorted(options.topics or options.assigned or ())
@@ -152,9 +155,10 @@ def _compiled(pattern: str) -> Any:
 
 
 def boundaries(place: Boundaries, topics: Iterable[str]) -> Mapping[str, Boundary]:
-    """Return the start or end in each topic. Raises OttlaError for a named topic that is not read.
+    """Return the start or end boundary of each topic.
 
-    Topics that are not named get the default.
+    Topics that `place` does not name get the default. Raises OttlaError if `place` names a topic
+    that is not read.
     """
     names = list(topics)
     unknown = sorted(place.by_topic.keys() - names)

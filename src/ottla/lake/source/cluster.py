@@ -15,9 +15,9 @@ from ottla.client.ranges import RangeClient
 from ottla.lake.model.plan import PartitionBounds, Range
 from ottla.lake.source.access import Bootstrap, Brokers, as_brokers
 
-# How long a call is retried while brokers or leaders are away.
+# How long a call is retried while brokers or leaders are unavailable.
 LOAD_PATIENCE_S = 60.0
-# The same for a call that a person waits for, and that can be given up without loss.
+# The same for a call whose result is only shown to a user.
 LOOK_PATIENCE_S = 10.0
 
 _LEADERLESS = frozenset(
@@ -39,17 +39,17 @@ _LEADERLESS = frozenset(
 
 
 def is_outage(error: OttlaError) -> bool:
-    """Return whether brokers or leaders are away, which is waited for as long as it takes."""
+    """Return whether the error means that brokers or leaders are unavailable for now."""
     return isinstance(error, ConnectionFailed | RequestTimedOut) or error.code in _LEADERLESS
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic as described to a load before it plans.
+    """The description of a topic that a load plans with.
 
-    `bounds` end at the last stable offset, because later records are undecided. `compacted` says
-    whether the cleanup policy may remove single records, `has_ledger` whether the brokers report
-    the fate of each offset.
+    `bounds` end at the last stable offset, because later records may still be aborted. `compacted`
+    says whether the topic is compacted, `has_ledger` whether the brokers keep a ledger that
+    explains each offset.
     """
 
     topic: str
@@ -58,14 +58,14 @@ class TopicDescription:
     bounds: Mapping[int, PartitionBounds]
     compacted: bool
     has_ledger: bool = False
-    # When the cluster was asked, by this machine's clock: later records are not in `bounds`.
+    # The time of the description, by this machine's clock. Later records are not in `bounds`.
     at_ms: int = 0
     # How long compaction keeps tombstones in the log; Kafka's default if unknown.
     delete_retention_ms: int = 86_400_000
 
 
 class LogEnd(NamedTuple):
-    """The end of the readable part of a partition, and its leader's epoch."""
+    """The last stable offset of a partition, and its leader epoch."""
 
     offset: int
     leader_epoch: int
@@ -73,7 +73,7 @@ class LogEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicEnds:
-    """The facts about a topic that a stream asks for repeatedly."""
+    """The id of a topic and the ends of its partitions, which a stream polls."""
 
     topic_id: str | None
     ends: Mapping[int, LogEnd]
@@ -81,9 +81,9 @@ class TopicEnds:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One answer to a fetch: whole batches, in order of offset; perhaps followed by a partial one.
+    """One fetch response: whole batches in order of offset, perhaps followed by a partial batch.
 
-    `aborted` names aborted transactions as (producer id, first offset).
+    `aborted` has the aborted transactions as (producer id, first offset).
     """
 
     buffer: bytes
@@ -92,35 +92,35 @@ class Fetched:
 
 
 class Log(Protocol):
-    """The requests to a cluster that reading a range needs. A seam: tests read damaged logs."""
+    """The requests to a cluster that reading a range needs. Tests replace it by damaged logs."""
 
     def fetch(self, wanted: Range) -> Generator[Fetched]:
-        """Yield answers until the batches seen reach `wanted.end`, with retries.
+        """Yield fetch responses until their batches reach `wanted.end`. Fetches are retried.
 
         No other request may be made until the iteration has ended or was closed.
 
-        Starts at the log's start if that is above `wanted.start`. Ends early only if the log holds
-        nothing after the last answer. Raises CorruptBatch if a batch's header is damaged, after all
-        earlier batches were yielded.
+        It starts at the log start offset if that is above `wanted.start`. It ends early only if the
+        log has no records after the last response. Raises CorruptBatch if a batch's header is
+        damaged, after all earlier batches were yielded.
         """
         ...
 
     def peek(self, topic: str, partition: int, offset: int) -> bytes:
-        """Return the leader's answer at `offset`, asked for once; perhaps not a whole batch.
+        """Return the response of a single fetch at `offset`, perhaps not a whole batch.
 
         Raises CorruptBatch if the leader reports that its log is damaged there.
         """
         ...
 
     def end_offset(self, topic: str, partition: int) -> int:
-        """Return the current end of the readable part of the partition's log."""
+        """Return the partition's last stable offset."""
         ...
 
 
 class Cluster(Log):
     """A connection to Ottla or Apache Kafka, used from one thread.
 
-    Reads committed records only: records of aborted transactions never get into the lake.
+    It reads with read_committed, so records of aborted transactions never get into the lake.
     """
 
     def __init__(self, brokers: Brokers, patience_s: float = LOAD_PATIENCE_S) -> None:
@@ -133,7 +133,10 @@ class Cluster(Log):
         )
 
     def describe(self, topic: str) -> TopicDescription:
-        """Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or the error of the connection."""
+        """Describe a topic.
+
+        Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or the error of the connection.
+        """
         at_ms = time.time_ns() // 1_000_000
         topic_id = self.topic_id(topic)
         starts = self.log_starts(topic)
@@ -156,7 +159,7 @@ class Cluster(Log):
         return self._client.topic_names(internal=False)
 
     def topic_id(self, topic: str) -> str | None:
-        """Return the id of the topic that has this name now; None if brokers have no ids.
+        """Return the id of the topic that has this name now; None if brokers support no topic ids.
 
         Raises as `describe`.
         """
@@ -164,9 +167,9 @@ class Cluster(Log):
         return str(found) if found.int else None
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
-        """Return first offsets with a timestamp of `timestamp_ms` or later; absent if none."""
+        """Return each partition's first offset at or after `timestamp_ms`, if it has one."""
         if timestamp_ms < 0:
-            # A request cannot have such a time, but a record can.
+            # ListOffsets has other meanings for negative times, but a record may have such a time.
             return self.log_starts(topic)
         found = self._client.list_offsets(topic, timestamp_ms)
         return {partition: first.offset for partition, first in found.items() if first.offset >= 0}
@@ -185,11 +188,11 @@ class Cluster(Log):
         return {partition: start.offset for partition, start in found.items()}
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
-        """Return the high watermark of each partition, including undecided transactions."""
+        """Return the high watermark of each partition, which may be above open transactions."""
         return self._client.high_watermarks(topic)
 
     def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
-        """Return the end of a leader epoch in each partition's log; -1 if it is unknown."""
+        """Return the end offset of a leader epoch in each partition; -1 if it is unknown."""
         return self._client.epoch_ends(topic, epochs)
 
     def fetch(self, wanted: Range) -> Generator[Fetched]:
@@ -199,8 +202,8 @@ class Cluster(Log):
                 yield from self._fetch(wanted, position)
                 return
             except OffsetOutOfRange:
-                # Retention may have moved past the start since the range was planned; only then
-                # does reading continue at the log's new start, which the ledger records.
+                # If retention has moved the log start offset past the position since the range was
+                # planned, continue there. The ledger records the deleted offsets.
                 starts = self._client.list_offsets(wanted.topic, EARLIEST, [wanted.partition])
                 log_start = starts[wanted.partition].offset
                 if log_start <= position:
@@ -220,7 +223,7 @@ class Cluster(Log):
         )
         with closing(reading) as answers:
             for answer in answers:
-                # Tasks keep slices of this buffer while the next answer arrives in another one.
+                # Copy, because rows keep slices of this buffer while the client reuses its own.
                 yield Fetched(bytes(answer.batches), answer.log_start_offset, answer.aborted)
 
     def peek(self, topic: str, partition: int, offset: int) -> bytes:
@@ -230,9 +233,9 @@ class Cluster(Log):
         return self._client.list_offsets(topic, LATEST, [partition])[partition].offset
 
     def account(self, wanted: Range) -> OffsetAccount:
-        """Return the fate of each offset of the range, from the leader's ledger.
+        """Return the leader's ledger of the range, which explains each offset.
 
-        Only valid if the topic's description says that there is a ledger.
+        It may be called only if `has_ledger` of the topic's description is true.
         """
         return self._client.offset_account(wanted.topic, wanted.partition, wanted.start, wanted.end)
 
@@ -242,8 +245,8 @@ class Cluster(Log):
 
 
 def connect(bootstrap: Bootstrap, patience_s: float = LOAD_PATIENCE_S) -> Cluster:
-    """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.
+    """Return a client of the cluster at `bootstrap`. The first request opens a connection.
 
-    Each call is retried for `patience_s` while brokers or leaders are away.
+    Each call is retried for `patience_s` while brokers or leaders are unavailable.
     """
     return Cluster(as_brokers(bootstrap), patience_s)

@@ -11,20 +11,21 @@ from ottla.lake.source.access import Bootstrap, as_brokers
 from ottla.lake.source.cluster import Cluster, LogEnd, TopicDescription
 from ottla.lake.source.stream_offset import Key
 
-# A last stable offset is looked into after not moving for this long, and at most this often.
+# A partition is looked into if its last stable offset has not moved for PATIENCE_MS, and at most
+# once in INTERVAL_MS.
 PATIENCE_MS = 10_000
 INTERVAL_MS = 60_000
 
 
 class StandingEnds:
-    """Tracks which partitions' last stable offsets have not moved. Pure."""
+    """Tracks the partitions whose last stable offset does not move. Pure."""
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[int, int]] = {}
         self._asked_ms = -INTERVAL_MS
 
     def to_ask(self, now_ms: int, ends: Mapping[Key, LogEnd]) -> list[Key]:
-        """Return the partitions to look into now; newly seen partitions are not among them."""
+        """Return the partitions to look into now, whose end has not moved for PATIENCE_MS."""
         self._since = {
             key: (end.offset, self._since[key][1])
             if key in self._since and self._since[key][0] == end.offset
@@ -45,7 +46,10 @@ def held_back(
     keys: Sequence[Key],
     ends: Mapping[Key, LogEnd],
 ) -> list[str]:
-    """Return a line for each partition whose high watermark is above its last stable offset."""
+    """Return a line of text for each partition whose last stable offset is held back.
+
+    That is one whose high watermark is above its end in `ends`.
+    """
     waiting: dict[Key, int] = {}
     for topic in sorted({key.topic for key in keys}):
         marks = cluster.high_watermarks(topic)
@@ -67,7 +71,7 @@ def held_back_in(
     described: TopicDescription,
     ends: Mapping[int, int],
 ) -> list[str]:
-    """Return such lines for a topic that is read up to `ends`, if these are the readable ends."""
+    """Return lines as `held_back` does, for partitions that are read to the last stable offset."""
     keys = [
         Key(described.topic, partition)
         for partition, bound in described.bounds.items()
@@ -91,7 +95,7 @@ def _open_in(bootstrap: Bootstrap, keys: Sequence[Key]) -> dict[Key, OpenTransac
 
 
 def held_back_line(key: Key, end: int, high_watermark: int, opened: OpenTransaction | None) -> str:
-    """Return a sentence on what holds the end of a partition back, and what to do."""
+    """Return a sentence that names the transaction that holds back a partition's end."""
     name = f"{key.topic}-{key.partition}"
     what = (
         f"{name} is read up to offset {end} only, though it has records up to {high_watermark} "

@@ -1,15 +1,15 @@
 """Explains missing offsets: by the brokers' ledger, or by the log itself.
 
-Apache Kafka keeps no ledger of offsets, and a topic's policy only says whether it is compacted now.
-So the log itself has to show the gaps that a compaction left:
+Apache Kafka keeps no ledger of offsets, and a topic's cleanup policy only says whether it is
+compacted now. So the log itself has to show that it was ever compacted. Each of these proves it:
 
-- a batch with fewer records than its header spans;
-- two adjacent batches in one answer whose offsets do not touch. Damage cannot make
-  that, since an answer is a piece of the log's file, and both checksums are right;
-- a log whose first batch begins above its start, where the leader returns nothing else, asked again
-  for offsets in between. After a damaged header it would: each offset is looked up in the index.
+- a batch has fewer records than offsets;
+- two adjacent batches in one fetch response leave a gap between their offsets. Damage cannot cause
+  this, because a response is a piece of the log file, and both checksums are right;
+- the first batch begins above the log start offset, and fetches at offsets in between return the
+  same batch. After a damaged header they would not, as each offset is looked up in the index.
 
-A gap between two answers proves nothing: Kafka may silently skip the rest of a damaged segment.
+A gap between two responses proves nothing, because Kafka may skip the rest of a damaged segment.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from ottla.record.reader import CorruptBatch, batches, check_batch
 def was_compacted(log: Log, topic: str, partition: int, bound: PartitionBounds) -> bool:
     """Return whether the log, within `bound`, shows that it was ever compacted.
 
-    Costs a pass over the log at worst, so it is only called if offsets are absent.
+    It may read the whole log, so it is only called if offsets are missing.
     """
     wanted = Range(topic, partition, bound.log_start, bound.end)
     return _starts_above(log, wanted) or _has_gaps(log, wanted)
@@ -40,9 +40,9 @@ def was_compacted(log: Log, topic: str, partition: int, bound: PartitionBounds) 
 def judged(
     ledgers: Sequence[PartitionLedger], cluster: Cluster, topic: str
 ) -> list[PartitionLedger]:
-    """Return the ledgers, with absent offsets explained only if the log was ever compacted.
+    """Return the ledgers; absent offsets stay explained only if the log was ever compacted.
 
-    Otherwise these offsets are unexplained.
+    Otherwise they become unexplained.
     """
     if not any(ledger.absent for ledger in ledgers):
         return list(ledgers)
@@ -63,7 +63,7 @@ def may_be_compacted(
     found: OffsetAccount | None,
     count: int,
 ) -> bool:
-    """Return whether compaction can explain that `count` rows are in the lake only."""
+    """Return whether compaction can explain `count` rows that only the lake still has."""
     if count == 0:
         return True
     if found is not None:
@@ -73,7 +73,10 @@ def may_be_compacted(
 
 
 def _starts_above(log: Log, wanted: Range) -> bool:
-    """Return whether every offset below the first batch leads the leader to that batch."""
+    """Return whether the first batch is above the log start, as a compaction leaves it.
+
+    Then a fetch at any offset below that batch returns that batch.
+    """
     first = _base_at(log, wanted, wanted.start)
     if first is None or first <= wanted.start:
         return False
@@ -90,14 +93,14 @@ def _base_at(log: Log, wanted: Range, offset: int) -> int | None:
         buffer = log.peek(wanted.topic, wanted.partition, offset)
         return next((header.base_offset for _, header in batches(buffer)), None)
     except OttlaError as error:
-        # The log is damaged there, or retention has moved past.
+        # The log is damaged at this offset, or retention has deleted it.
         if error.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
             return None
         raise
 
 
 def _has_gaps(log: Log, wanted: Range) -> bool:
-    """Return whether there is a gap in a batch, or between two adjacent batches of an answer."""
+    """Return whether a batch, or two adjacent batches of one response, have a gap in offsets."""
     try:
         with closing(log.fetch(wanted)) as answers:
             return any(_answer_has_gaps(answer.buffer) for answer in answers)
@@ -124,7 +127,7 @@ _NAMED_MAX = 10
 def settled(
     ledgers: Sequence[PartitionLedger], cluster: Cluster, described: TopicDescription
 ) -> list[PartitionLedger]:
-    """Return the ledgers of a load that was read, with gaps explained as far as possible."""
+    """Return the ledgers of ranges that were read, with missing offsets explained if possible."""
     if not described.has_ledger:
         return judged(ledgers, cluster, described.topic)
     found = []
@@ -134,7 +137,7 @@ def settled(
         if account is not None:
             found.append(ledger.settled(totals_of(account)))
         else:
-            # Without the broker's account, holes are accepted only if the topic is compacted.
+            # Without the broker's account, missing offsets are explained only by compaction.
             found.append(ledger if described.compacted else replace(ledger, compacted=0))
     return found
 
@@ -150,7 +153,7 @@ def account_of(cluster: Cluster, wanted: Range) -> OffsetAccount | None:
 
 
 def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
-    """Return one line for each partition: which offsets could not be read, and why."""
+    """Return a line for each partition that names its unreadable offsets and the causes."""
     by_partition: dict[int, list[Unreadable]] = {}
     for one in skipped:
         by_partition.setdefault(one.partition, []).append(one)
@@ -165,10 +168,10 @@ def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
 
 
 def commit_positions(group: str, manifest: Manifest, bootstrap: Bootstrap) -> None:
-    """Commit the table's positions for a group, which retention may wait for.
+    """Commit the table's positions as the group's offsets, which retention may wait for.
 
-    If this fails the load is still in the table, and the next load commits again. Raises
-    OttlaError.
+    If this fails, the load is in the table all the same, and the next load commits the offsets.
+    Raises OttlaError.
     """
     offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}
     brokers = as_brokers(bootstrap)
@@ -177,7 +180,7 @@ def commit_positions(group: str, manifest: Manifest, bootstrap: Bootstrap) -> No
 
 
 def totals_of(account: OffsetAccount) -> LedgerTotals:
-    """Return a broker's account in the form of a manifest."""
+    """Return the totals of a broker's account, as a manifest stores them."""
     return LedgerTotals(
         data=account.data + account.undecided,
         control=account.control,
@@ -190,7 +193,7 @@ def totals_of(account: OffsetAccount) -> LedgerTotals:
 
 
 def _elections(account: OffsetAccount) -> str:
-    """Return a description of the elections that lost offsets; empty if there were none."""
+    """Return text that names the elections in which offsets were lost; empty if there are none."""
     return ", ".join(
         f"{one.start} to {one.end} were lost with the election of leader epoch {one.leader_epoch}"
         for one in account.lost_by
@@ -201,7 +204,7 @@ def _elections(account: OffsetAccount) -> str:
 def loss_explained(
     cluster: Cluster, described: TopicDescription, before: Manifest | None
 ) -> Iterator[None]:
-    """Add the brokers' ledger to the error for a log that ends before the table's position."""
+    """Add elections that lost records to the error for a log that ends before the position."""
     try:
         yield
     except OttlaError as error:
@@ -220,12 +223,12 @@ def _loss(cluster: Cluster, topic: str, partition: int, end: int, position: int)
     try:
         account = cluster.account(Range(topic, partition, end, position))
     except OttlaError:
-        return ""  # The replica that had them is not back, so no ledger has them yet.
+        return ""  # No broker has an account of these offsets yet.
     found = _elections(account)
     return f"Offsets of {topic}-{partition}: {found}" if found else ""
 
 
 def elections_at(account: OffsetAccount, offsets: Sequence[int]) -> str:
-    """Return which elections explain that other records than were loaded are at `offsets`."""
+    """Return text that names the elections by which records at `offsets` may have changed."""
     relevant = [one for one in account.lost_by if any(one.start <= o < one.end for o in offsets)]
     return _elections(replace(account, lost_by=tuple(relevant)))

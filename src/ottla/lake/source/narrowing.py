@@ -1,7 +1,7 @@
 """Narrows the partitions and offsets of a query by conditions on its columns. Pure.
 
-A condition that holds for whole ranges of offsets only is used up here. The others only narrow the
-ranges, and Spark still applies them to each row.
+If a condition can be decided for whole ranges of offsets, it is applied completely here. Other
+conditions only narrow the ranges, and Spark still applies them to each row.
 """
 
 import operator
@@ -22,7 +22,7 @@ _HOLDS: Mapping[Comparison, Callable[[Any, Any], bool]] = {
     "in": lambda found, values: found in values,
     "not null": lambda _found, _value: True,
 }
-# Spark's filters, by the names of their classes: Spark has them from 4.1 on.
+# Spark's filters by class name, since older versions of Spark than 4.1 lack the classes.
 _FILTERS: Mapping[str, Comparison] = {
     "EqualTo": "=",
     "EqualNullSafe": "=",
@@ -49,7 +49,7 @@ class Condition:
 
 
 def condition_of(pushed: Any) -> Condition | None:
-    """Return Spark's filter as a condition on one of our columns; None if it has no equivalent."""
+    """Convert Spark's filter to a condition on a column; None if it has no equivalent."""
     kind = type(pushed).__name__
     if kind == "Not":
         inner = condition_of(pushed.child)
@@ -64,15 +64,15 @@ def condition_of(pushed: Any) -> Condition | None:
 
 @dataclass(slots=True)
 class Narrowing:
-    """The combined conditions so far."""
+    """The combined conditions of a query, which limit partitions, offsets and times."""
 
     _on_partitions: list[Condition] = field(default_factory=list)
     _offset_min: int = 0
-    _offset_end: int = 1 << 63  # Only offsets below this are wanted.
-    since_ms: int | None = None  # Only records at or after this time are wanted.
+    _offset_end: int = 1 << 63  # Only offsets below this are read.
+    since_ms: int | None = None  # Only records from the first one at or after this time are read.
 
     def takes(self, condition: Condition) -> bool:
-        """Use the condition; return False if rows that it excludes may still be read."""
+        """Apply the condition. Return False if rows that it excludes may still be read."""
         if condition.comparison == "not null":
             return not condition.negated and condition.column in ("topic", "partition", "offset")
         match condition.column:
@@ -112,7 +112,7 @@ class Narrowing:
             self.since_ms = since_ms if self.since_ms is None else max(self.since_ms, since_ms)
 
     def keeps(self, topic: str, partition: int) -> bool:
-        """Return whether rows of the partition may be wanted."""
+        """Return whether the conditions allow rows of the partition."""
         return all(
             condition.holds(topic if condition.column == "topic" else partition)
             for condition in self._on_partitions
@@ -125,7 +125,7 @@ class Narrowing:
         ends: Mapping[int, int],
         since: Mapping[int, int],
     ) -> tuple[dict[int, int], dict[int, int]]:
-        """Return the part of [start, end) to read in each partition, without unwanted partitions.
+        """Return the narrowed starts and ends; they are equal for a partition that is not read.
 
         `since` has the first offset of each partition at or after `since_ms`, if there is one.
         """

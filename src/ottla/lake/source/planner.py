@@ -1,6 +1,6 @@
-"""Plans a stream's micro-batches: its position, the end of the next batch, and the ranges to read.
+"""Plans a stream's micro-batches: its start, the end of each batch, and the ranges to read.
 
-Independent of Spark. Used from one thread; asks the cluster over one connection.
+It is independent of Spark, and used from one thread.
 """
 
 import logging
@@ -30,16 +30,16 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How often the brokers are asked at most, however often Spark asks.
+# The brokers are polled at most this often, even if Spark asks more often.
 _POLL_S = 0.1
-# How long the sizes of logs, from which the size of an offset is derived, stay valid.
+# How long the sizes of logs are cached. The size of an offset is derived from them.
 _SIZES_S = 60.0
-# How long brokers and leaders are retried before the stream reports that it waits for them.
+# Requests are retried this long before the stream reports an outage of brokers or leaders.
 _PATIENCE_S = 5.0
 
 
 class StreamPlanner:
-    """Plans the micro-batches of one stream. `positions` are those that `last-load` means."""
+    """Plans the micro-batches of one stream. `positions` are used for the start `last-load`."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class StreamPlanner:
         self._sleep = sleep
         self._asked_s = float("-inf")
         self._admitted_s = float("-inf")
-        # For how many micro-batches each partition has had no share.
+        # For how many micro-batches each partition has waited without a share.
         self._waited: Mapping[Key, int] = {}
         self._target: Mapping[Key, int] | None = None
         self._standing = StandingEnds()
@@ -74,7 +74,7 @@ class StreamPlanner:
         self._cluster.close()
 
     def when_reachable(self, ask: Callable[[], T]) -> T:
-        """Return the result of `ask` once brokers and leaders answer; log the waiting."""
+        """Call `ask` until brokers and leaders answer, and return its result. Waits are logged."""
         while True:
             try:
                 found = ask()
@@ -86,7 +86,7 @@ class StreamPlanner:
                 return found
 
     def initial(self) -> StreamOffset:
-        """Return where a stream without a checkpoint starts."""
+        """Return the start of a stream that has no checkpoint."""
         current = self._current()
         starts = boundaries(self._options.start, current)
         places = {}
@@ -102,13 +102,14 @@ class StreamPlanner:
         return StreamOffset(_ids(current), places)
 
     def fix_target(self) -> None:
-        """Read no further than the current end: the trigger `availableNow`."""
+        """Stop the stream at the current end of the topics, for the trigger `availableNow`."""
         self._target = {key: end.offset for key, end in _ends(self._current()).items()}
 
     def latest(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """Do as `ahead`, but return `start` and log a line while brokers or leaders are away.
+        """Return the end of the next micro-batch as `ahead` does.
 
-        With a fixed target, that is an error too.
+        While brokers or leaders are unavailable, log a line and return `start`; with a fixed
+        target, raise the error.
         """
         try:
             after = self.ahead(start, limited=limited)
@@ -121,7 +122,7 @@ class StreamPlanner:
         return after
 
     def _waits(self, error: OttlaError) -> None:
-        """Log the first of the errors that end by themselves; raise any other."""
+        """Log an outage once, at its first error. Raise any other error."""
         if not is_outage(error):
             raise error
         if self._waits_since_s is None:
@@ -137,8 +138,8 @@ class StreamPlanner:
     def ahead(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
         """Return the end of the next micro-batch, or `start` itself if there is nothing to read.
 
-        `limited`: within the limits of the options. Raises OttlaError if a topic was deleted,
-        created again or truncated, and while brokers or leaders are away.
+        With `limited`, the batch stays within the limits of the options. Raises OttlaError if a
+        topic was deleted, recreated or truncated, or while brokers or leaders are unavailable.
         """
         self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
         self._asked_s = self._now_s()
@@ -208,7 +209,7 @@ class StreamPlanner:
     def _check(
         self, start: StreamOffset, ids: Mapping[str, str | None], ends: Mapping[Key, LogEnd]
     ) -> None:
-        """Raise OttlaError if a topic of the stream was deleted, created again or truncated."""
+        """Raise OttlaError if a topic of the stream was deleted, recreated or truncated."""
         require_same_topics(start, ids)
         gone = sorted(start.ids.keys() - ids.keys())
         if gone and self._options.fail_on_data_loss:
@@ -225,7 +226,7 @@ class StreamPlanner:
         require_no_truncation(start, ids.keys(), ends, epoch_ends)
 
     def _begins(self, start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
-        """Return the start of each partition; a newly found one starts at its log's start."""
+        """Return each partition's start offset; a new partition starts at its log start offset."""
         begins = {key: start.places[key].offset for key in ends if key in start.places}
         for topic in sorted({key.topic for key in ends if key not in begins}):
             log_starts = self._cluster.log_starts(topic)
@@ -252,7 +253,7 @@ class StreamPlanner:
         return counts
 
     def _sizes(self, backlog: Mapping[Key, int]) -> Mapping[Key, float]:
-        """Return the approximate size in bytes of one offset in each partition's log."""
+        """Return the average size in bytes of one offset in each partition's log."""
         options = self._options
         now_s = self._now_s()
         if options.bytes_max is None and options.bytes_min is None:
@@ -278,7 +279,7 @@ class StreamPlanner:
         try:
             lines = held_back(self._cluster, self._options.brokers, keys, ends)
         except OttlaError:
-            return  # This is only a notice; an error that stops the stream is found when reading.
+            return  # This is only a notice. Reading raises errors that matter.
         for line in lines:
             _log.warning("%s", line)
 

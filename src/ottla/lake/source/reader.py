@@ -1,12 +1,12 @@
 """Reads one range of a partition: from fetched batches to Arrow rows and a ledger of offsets.
 
 Load tasks, the data source and the verification all read through `read_range`. It skips and counts
-control batches and aborted transactions. A batch that cannot be read is fetched a second time; if
-that fails too, it raises an error, or skips and counts the batch.
+control batches and aborted transactions. A batch that cannot be read is fetched a second time. If
+that fails too, an error is raised, or the batch is skipped and counted.
 
-A batch's checksum covers its header's span of offsets, so a damaged batch needs another witness for
-its span: the following batch, or its own count of records. Without a witness the leader is asked
-for later offsets until it returns a good batch.
+The last offset in the header of a damaged batch may be wrong too. It is trusted if the base offset
+of the following batch or the batch's number of records confirms it. Otherwise, later offsets are
+fetched until the leader returns a good batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,10 @@ from ottla.record.reader import CorruptBatch, batches, check_batch
 
 
 class DamagedBatch(CorruptBatch):
-    """Raised if a batch from `start` on cannot be read. `end` is the next offset, if known."""
+    """Raised if the batch at offset `start` cannot be read.
+
+    `end` is the offset after the batch, or None if that is unknown.
+    """
 
     def __init__(self, start: int, end: int | None, cause: str) -> None:
         super().__init__(cause)
@@ -39,7 +42,7 @@ class DamagedBatch(CorruptBatch):
 
 
 def span_end(buffer: bytes, position: int, header: BatchHeader) -> int | None:
-    """Return the offset after the damaged batch at `position`; None if it is not certain."""
+    """Return the offset after the damaged batch at `position`; None if it is uncertain."""
     claimed = header.last_offset + 1
     spans_records = header.record_count <= header.last_offset_delta + 1
     following = position + header.size
@@ -54,15 +57,16 @@ def span_end(buffer: bytes, position: int, header: BatchHeader) -> int | None:
         return None
     if follower.base_offset <= header.base_offset:
         return None
-    # A good following batch limits the span that a damaged header claims.
+    # The good following batch shows where the damaged batch ends at the latest.
     return min(claimed, follower.base_offset) if spans_records else follower.base_offset
 
 
 def next_readable(log: Log, wanted: Range, damage: DamagedBatch) -> int:
     """Return the base offset of the first good batch after the damage.
 
-    Asks at most twice for each of some sixty offsets: at growing distances, then between the last
-    bad and the first good one. Raises OttlaError if no later offset can be read.
+    It fetches at growing distances, then by bisection between the last bad and the first good
+    offset: some sixty offsets, at most twice each. Raises OttlaError if no later offset can be
+    read.
     """
     end = log.end_offset(wanted.topic, wanted.partition)
     last = end - 1
@@ -96,8 +100,8 @@ def next_readable(log: Log, wanted: Range, damage: DamagedBatch) -> int:
 def _good_at(log: Log, wanted: Range, offset: int, behind: int, end: int) -> int | None:
     """Return the base offset of the good batch at `offset`, if it begins after `behind`.
 
-    A batch at the wrong place is not good: offsets below its wrong base offset would be left out,
-    and its records taken for others. The log ends at `end`.
+    A batch whose base offset does not fit its place in the log is not good: its records would get
+    wrong offsets, and other records would be left out. The log ends at `end`.
     """
     for _ in range(2):
         try:
@@ -116,9 +120,9 @@ def _good_at(log: Log, wanted: Range, offset: int, behind: int, end: int) -> int
 # An Arrow batch ends when it has this many rows or bytes, whichever comes first.
 _ROWS_MAX = 1 << 17
 _BYTES_MAX = 32 << 20
-# If at least this much is waiting when an answer ends, it becomes a batch of its own: its columns
-# then come from one buffer, and nothing has to be joined. (Spark and Parquet like batches of tens
-# of thousands of rows.)
+# If at least this much is waiting at the end of a fetch response, it becomes an Arrow batch. Its
+# columns then come from one buffer, and need no copy. (Spark and Parquet work well with batches of
+# tens of thousands of rows.)
 _ROWS_ENOUGH = 1 << 14
 _BYTES_ENOUGH = 4 << 20
 
@@ -134,10 +138,10 @@ def read_range(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `wanted` in order of offset, and count every offset in `account`.
 
-    Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR if
-    the leader reports that) at a batch that cannot be read. With `skip_unreadable` it raises only
-    if no later batch can be read; `account.skipped` then has the skipped ranges. `bad_times` gets
-    the timestamps that became null, by offset.
+    Every batch's checksum is checked. If a batch cannot be read, OttlaError is raised
+    (CORRUPT_MESSAGE, or KAFKA_STORAGE_ERROR if the leader reports that). With `skip_unreadable`, it
+    is raised only if no later batch can be read; `account.skipped` has the skipped ranges. Original
+    timestamps of rows whose timestamp became null are added to `bad_times`, by offset.
     """
     keep_freed_memory()
     builder = ColumnBuilder(
@@ -148,18 +152,18 @@ def read_range(
         null_bad_timestamps=null_bad_timestamps,
         bad_times=bad_times,
     )
-    # Where the last damage was found. Damage found there again is not a transmission error.
+    # The offset of the last damage. If it is damaged again, the cause is not the transmission.
     suspected = -1
     while True:
         rest = replace(wanted, start=account.position)
         try:
-            # Close it before the next attempt: an answer to this fetch may still be on its way.
+            # Close the iteration before the next attempt, as a response may still be expected.
             with closing(log.fetch(rest)) as fetches:
                 yield from _read(wanted, fetches, account, builder)
             break
         except (CorruptBatch, BrokerRefused) as error:
             damage = _damage(error, account.position)
-            # On KAFKA_STORAGE_ERROR the client has already retried for as long as it retries.
+            # After KAFKA_STORAGE_ERROR, the client has already retried until its timeout.
             was_retried = error.code is ErrorCode.KAFKA_STORAGE_ERROR
             if damage.start > suspected and not was_retried:
                 suspected = damage.start
@@ -176,13 +180,13 @@ def read_range(
 def _read(
     wanted: Range, fetches: Iterable[Fetched], account: RangeAccount, builder: ColumnBuilder
 ) -> Iterator[pa.RecordBatch]:
-    """Read on from the account's position. Rows may remain in `builder`. Raises CorruptBatch."""
-    # An answer names the aborted transactions from its first offset on, even if the abort marker of
-    # one of them was lost.
+    """Read from the account's position on. Rows may remain in `builder`. Raises CorruptBatch."""
+    # A fetch response names the aborted transactions from its first offset on, even if an abort
+    # marker was lost.
     transactions = AbortedTransactions()
     for fetched in fetches:
         if fetched.log_start > account.position:
-            # The batch at the log's new start may still hold deleted records from below that start.
+            # The first batch may still have records below the new log start offset. Leave them out.
             yield from _taken(builder)
             account.log_starts_at(fetched.log_start)
             builder.start = account.position
@@ -211,7 +215,10 @@ def _read(
 
 
 def _take_plain(buffer: bytes, position: int, account: RangeAccount, builder: ColumnBuilder) -> int:
-    """Count and add the plain batches at `position`; return the position after them."""
+    """Count and add the plain batches (`Walk.add_plain`) at `position`.
+
+    Returns the position after them.
+    """
     before, first = builder.row_count, account.position
     after = builder.add_plain(buffer, position, first, _ROWS_MAX)
     if after > position:
@@ -229,7 +236,7 @@ def _take(
     builder: ColumnBuilder,
     transactions: AbortedTransactions,
 ) -> None:
-    """Count one batch and add its rows. On CorruptBatch, nothing of the batch was counted."""
+    """Count one batch and add its rows. If it raises CorruptBatch, nothing was counted."""
     check_batch(buffer, position, header)
     if header.last_offset < account.position:
         return  # The leader sent this batch again.
@@ -239,7 +246,7 @@ def _take(
     elif transactions.is_aborted(header):
         account.aborted_batch(header.base_offset, header.last_offset)
     elif header.base_offset >= wanted.end:
-        # None of its records are wanted, but its header explains the offset gap before it.
+        # Its records are beyond the range, but its base offset explains the gap before it.
         account.records(header.base_offset, header.last_offset, 0)
     elif header.record_count > header.last_offset_delta + 1:
         raise CorruptBatch(
@@ -252,7 +259,10 @@ def _take(
 
 
 def _damage(error: OttlaError, position: int) -> DamagedBatch:
-    """Return the damage that `error` means at the offset `position`. Raises any other error."""
+    """Convert an error of damaged data to DamagedBatch; raise any other error.
+
+    If the error does not say where the damage is, it is at `position`.
+    """
     if isinstance(error, DamagedBatch):
         return error
     if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR):

@@ -24,12 +24,12 @@ from ottla.lake.source.access import (
     require_known,
 )
 
-# Explicit offsets or times: topic → partition → offset or time.
+# Offsets or times by topic and partition.
 ByTopic = Mapping[str, Mapping[int, int]]
 
 _DIGITS = re.compile("[0-9]{1,18}")
 
-# Options that Spark adds, and consumer settings that its own connector sets.
+# Ignored options, which Spark adds, or which only concern Spark's own connector.
 _PASSED_OVER = (
     "path",
     "fetchOffset.numRetries",
@@ -41,7 +41,7 @@ _PASSED_OVER = (
 
 @dataclass(frozen=True, slots=True)
 class StreamOption:
-    """An option: its name in Spark, and how its text is parsed."""
+    """An option: its name in Spark, its meaning, and the parser of its text."""
 
     name: str
     meaning: str
@@ -51,7 +51,7 @@ class StreamOption:
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """The start or end of reading: for all topics, or for some named topics by partition."""
+    """The start or end of reading: one boundary for all topics, or one for each named topic."""
 
     everywhere: Boundary | None = None
     by_topic: Mapping[str, Boundary] = field(default_factory=dict)
@@ -163,7 +163,7 @@ def _assigned(name: str, text: str) -> Mapping[str, frozenset[int]]:
 
 
 def _whole(found: object, least: int = 0) -> int:
-    """Return an integer of JSON, neither true nor 1.9. Raises ValueError."""
+    """Return an integer of JSON. Raises ValueError for anything else, such as true or 1.9."""
     if not isinstance(found, int) or isinstance(found, bool) or not least <= found < 1 << 63:
         raise ValueError(found)
     return found
@@ -193,7 +193,7 @@ def _option(
 class StreamOptions:
     """The parsed options. Exactly one of `topics`, `topic_pattern` and `assigned` is given.
 
-    `start` and `end` contain the options of times, too.
+    `start` and `end` also contain boundaries that are given as times.
     """
 
     topics: tuple[str, ...] | None = _option(
@@ -314,7 +314,7 @@ class StreamOptions:
 
     @property
     def has_limits(self) -> bool:
-        """Return whether a stream admits only a part of the available records."""
+        """Return whether a micro-batch has a limit or a minimum of records or bytes."""
         limits = (self.records_max, self.bytes_max, self.records_min, self.bytes_min)
         return any(limit is not None for limit in limits)
 
@@ -326,9 +326,9 @@ OPTIONS = tuple(_BY_FIELD.values())
 
 
 def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> StreamOptions:
-    """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones.
+    """Parse the options. Raises OttlaError for an unknown name or a wrong value.
 
-    `start` is the default for where reading starts.
+    Names are compared without case, because Spark does not keep it. `start` is the default start.
     """
     given = {name.lower(): value for name, value in options.items()}
     require_known(given, [option.name for option in OPTIONS], wrong, _PASSED_OVER)
@@ -342,7 +342,7 @@ def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> Str
     found["columns"] = found["columns"] or tuple(
         name for name in SOURCE_COLUMNS if found["headers"] or name != "headers"
     )
-    # The same precedence as in Spark's connector: the more general time first.
+    # As in Spark's connector, a time for all partitions overrides times by partition.
     by_time = found["start_time"] or found["start_times"]
     if by_time and not found["latest_without_time"]:
         by_time = by_time.strict()

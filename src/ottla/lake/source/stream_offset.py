@@ -1,9 +1,10 @@
-"""The position of a stream, as a value and as the JSON in Spark's checkpoint. Pure.
+"""The position of a stream, and its JSON in Spark's checkpoint. Pure.
 
     {"topics": {"flights": {"id": "…", "partitions": {"0": {"offset": 100, "epoch": 3}}}}}
 
-The topic's id shows a topic that was deleted and created again. The leader epoch is the leader's
-when it had all records below the offset (-1: unknown): together they show a truncated log.
+The topic id shows whether the topic was deleted and created again. The leader epoch is that of the
+leader from which the records below the offset were read (-1 if unknown). Epoch and offset show
+whether the log was truncated.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,7 +21,7 @@ _REMEDY = (
 
 
 class StreamPlace(NamedTuple):
-    """The offset to read next, and the leader epoch of the log in which it was seen."""
+    """The offset to read next, and the leader epoch when it was seen."""
 
     offset: int
     leader_epoch: int
@@ -42,7 +43,7 @@ class StreamOffset:
 
 
 def to_json(offset: StreamOffset) -> dict[str, Any]:
-    """Return JSON that is equal for equal offsets, whatever the order of partitions."""
+    """Return the offset as JSON, sorted so that it is equal for equal offsets."""
     topics: dict[str, Any] = {
         topic: {"id": offset.ids[topic] or "", "partitions": {}} for topic in sorted(offset.ids)
     }
@@ -89,7 +90,7 @@ def require_same_topics(start: StreamOffset, ids: Mapping[str, str | None]) -> N
 def suspects(start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
     """Return the partitions that may have been truncated, with the leader epoch of their position.
 
-    Within one leader epoch a log only grows. Only a change of the leader can lose records.
+    Within one leader epoch a log only grows, so only a new leader can have lost records.
     """
     found = {}
     for key, place in start.places.items():
@@ -109,10 +110,10 @@ def require_no_truncation(
 ) -> None:
     """Raise OttlaError OFFSET_OUT_OF_RANGE if a log lost records that the stream has read.
 
-    `topics` exist. `epoch_ends` has, for each suspect partition, the end of its position's epoch in
-    the leader's log; -1 if the leader does not know it. A log that ends below the position is
-    accepted if the leader still has the records in their epoch: it has yet to learn that they are
-    committed.
+    `topics` are the topics that exist. For each partition of `suspects`, `epoch_ends` has the end
+    offset, in the leader's log, of the leader epoch of its position; -1 if the leader does not know
+    the epoch. A log that seems to end below the position is accepted if that end offset is not
+    below it: then a new leader has the records, but does not know yet that they are committed.
     """
     for key, end in sorted(epoch_ends.items()):
         place = start.places[key]

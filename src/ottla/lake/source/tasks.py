@@ -1,4 +1,4 @@
-"""The data source's tasks: plans them by the size of the brokers' logs, and reads their ranges."""
+"""Plans the data source's tasks by the size of the brokers' logs, and reads their ranges."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ _LOSS = 'Read on without them: .option("failOnDataLoss", "false")'
 
 @dataclass(frozen=True, slots=True)
 class PlannedRange:
-    """A range, and the facts about the topic that its ledger needs."""
+    """A range, and what its ledger needs to know about the topic."""
 
     wanted: Range
     compacted: bool
-    gone_below: int  # Deletions below this offset are not a loss.
+    gone_below: int  # Records deleted below this offset are not a loss.
 
 
 # The ranges that one task reads.
@@ -54,14 +54,14 @@ TaskRanges = tuple[PlannedRange, ...]
 
 
 class TopicRead(NamedTuple):
-    """The part of a topic to read."""
+    """A topic and the limits within which it is read."""
 
     described: TopicDescription
     limits: Limits
 
 
 def planned_tasks(options: StreamOptions, narrowing: Narrowing) -> list[TaskRanges]:
-    """Return tasks for a read with these options, within what `narrowing` leaves of it.
+    """Return the tasks of a query with these options, whose ranges `narrowing` limits.
 
     Raises OttlaError if records were deleted, unless the options accept that.
     """
@@ -131,7 +131,7 @@ def divided(reads: Sequence[TopicRead], options: StreamOptions) -> list[TaskRang
 
 
 def read_task(ranges: TaskRanges, options: StreamOptions) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
+    """Yield the rows of a task's ranges. Raises OttlaError if an offset is unexplained."""
     if not ranges:
         return
     with closing(connect(options.brokers)) as cluster:
@@ -165,7 +165,7 @@ def _read(
 
 
 def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    """Return the columns as Spark's own connector has them: without headers they are null."""
+    """Return the columns as in Spark's own connector, where a record without headers has null."""
     columns = [rows.column(SOURCE_COLUMNS[name].in_row) for name in names]
     if "headers" in names:
         headers = columns[names.index("headers")]
@@ -176,7 +176,7 @@ def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
 
 
 def judge_loss(topic: str, found: Mapping[PartitionLedger, int], options: StreamOptions) -> None:
-    """Raise OttlaError if offsets were lost, or log the loss if the options say so."""
+    """Raise OttlaError if offsets were lost, or log the loss if the options accept it."""
     if options.fail_on_data_loss:
         require_no_loss(topic, found, _LOSS)
     for line in loss_lines(topic, found):
