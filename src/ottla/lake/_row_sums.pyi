@@ -1,4 +1,4 @@
-# What `_row_sums.c` has.
+# The functions of `_row_sums.c`.
 
 from typing import TypeAlias
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 _Words: TypeAlias = npt.NDArray[np.uint64]
 
-# Sets `s` and `t` of each string. Raises ValueError where one is not within the content.
+# Sets `s` and `t` of each string. Raises ValueError if a string is not within the content.
 def bytes_sums(
     content: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],
@@ -18,10 +18,10 @@ def bytes_sums(
     /,
 ) -> None: ...
 
-# Takes the next word of each row into `u` and `v`.
+# Mixes the next word of each row into `u` and `v`.
 def mix_in(words: _Words, key_a: int, key_b: int, low: _Words, high: _Words, /) -> None: ...
 
-# Sets the halves of the hash of each string. Raises ValueError where one is not within the content.
+# Sets the halves of the hash of each string. Raises ValueError if one is not within the content.
 def keyed(
     content: npt.NDArray[np.uint8],
     bounds: npt.NDArray[np.int64],

@@ -1,4 +1,4 @@
-"""Values of the lake: manifest, plan, ranges, schemas, hashes, and a table's log as a chain.
+"""Values of the lake: manifests and their chain, plans, ranges, schemas and hashes.
 
-Begin with `manifest`. No module here does I/O, and none knows another package of the lake.
+Begin with `manifest`. No module here does I/O or imports another package of the lake.
 """

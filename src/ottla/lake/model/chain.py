@@ -1,8 +1,8 @@
 """Checks manifests against each other and derives the state of a table after each commit. Pure.
 
-Files, skipped offsets and ledgers of one manifest must agree. A manifest also repeats values that
-follow from it and its predecessors: positions, sums, the previous digest. This module derives them;
-a manifest with other values contradicts itself or the chain.
+The files, skipped offsets and ledgers of a manifest must agree. A manifest also has values that can
+be derived from it and its predecessors: positions, sums, and the digest of the previous manifest.
+This module derives them, and reports a manifest with other values.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,10 @@ def letters_path(path: str) -> str:
 
 
 def of_files(manifest: Manifest) -> Iterator[str]:
-    """Yield contradictions between files and the rest of the manifest, by its kind's rules."""
+    """Yield contradictions between the manifest's files and its other fields.
+
+    The rules depend on the manifest's kind.
+    """
     by = manifest.events.by if manifest.events else "none"
     yield from _of_paths(manifest.files, DATA_FOLDER, by)
     letters = (*manifest.dead_letters, *manifest.removed_dead_letters)
@@ -79,7 +82,7 @@ def _of_paths(files: Sequence[DataFile], folder: str, by: By = "none") -> Iterat
 
 
 def _of_load(manifest: Manifest) -> Iterator[str]:
-    """Compare files, dead letters and skipped offsets with the ledgers."""
+    """Yield differences of files, dead letters and skipped offsets from the ledgers."""
     by_partition = _by_partition(manifest.files)
     for ledger in manifest.ledgers:
         partition, files = ledger.partition, by_partition.pop(ledger.partition, [])
@@ -93,7 +96,7 @@ def _of_load(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_left_out(manifest: Manifest) -> Iterator[str]:
-    """Compare dead letters and skipped offsets with the ledgers."""
+    """Yield differences of dead letters and skipped offsets from the ledgers."""
     dead = {p: sum(f.rows for f in of) for p, of in _by_partition(manifest.dead_letters).items()}
     skipped: dict[int, int] = {}
     for one in manifest.skipped:
@@ -110,10 +113,10 @@ def _of_left_out(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_loss(manifest: Manifest) -> Iterator[str]:
-    """Check that no more offsets are accepted as lost than the ledgers count as gone.
+    """Check that the accepted losses are not larger than the ledgers allow.
 
-    In a load only deleted offsets are gone; in a replacement also offsets missing for other
-    reasons.
+    A load may lose deleted offsets. A replacement may also lose offsets that were compacted, are
+    unreadable, or are absent.
     """
     gone: dict[int, int] = {}
     for ledger in manifest.ledgers:
@@ -130,7 +133,7 @@ def _of_loss(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_changelog(manifest: Manifest) -> Iterator[str]:
-    """Check that each bucket has one file of each sort, and no more new rows than were read."""
+    """Check that each bucket has one file of each kind, and no more new rows than were read."""
     yield from _of_left_out(manifest)
     if manifest.changelog is None:
         yield "it does not say what it keeps of a key"
@@ -152,7 +155,7 @@ def _of_changelog(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_compaction(manifest: Manifest) -> Iterator[str]:
-    """Check that the added files have the rows of the removed files, partition by partition."""
+    """Check that added and removed files have the same rows in each partition and bucket."""
     if manifest.ledgers or manifest.skipped:
         yield "it has ledgers or offsets left out, which no compaction has"
     for what, more, fewer in (
@@ -214,7 +217,7 @@ class TableStanding:
     """The totals of all commits up to `version`. Version 0 is the empty table."""
 
     version: int = 0
-    digest: str | None = None  # The digest of that version's manifest.
+    digest: str | None = None  # The digest of the manifest of `version`.
     topic: str | None = None
     topic_id: str | None = None
     positions: Mapping[int, int] = field(default_factory=dict)
@@ -223,11 +226,11 @@ class TableStanding:
     # `<load id>:<number of its files>` of each load, in order, separated by blanks.
     loads: str = ""
     writer_epoch: int = 0
-    changelog: str = ""  # In words; empty for a table of loads.
+    changelog: str = ""  # The kind of changelog table as text; empty for a table of rows.
     events: EventTimes | None = None
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
-        """Return whether the manifest of this version, with this digest, has the same totals."""
+        """Return whether `manifest`, with this digest, has the version and totals of this state."""
         said = (manifest.version, digest, manifest.topic, manifest.positions)
         epoch = manifest.writer_epoch
         last = self.loads.rpartition(" ")[2]
@@ -246,7 +249,7 @@ EMPTY = TableStanding()
 def followed_by(
     before: TableStanding, manifest: Manifest, digest: str
 ) -> tuple[TableStanding, list[str]]:
-    """Return the table's state after `manifest`, and the manifest's contradictions to it."""
+    """Return the table's state after `manifest`, and problems of the manifest."""
     problems: list[str] = []
     positions = dict(before.positions)
     for ledger in manifest.ledgers:

@@ -1,9 +1,9 @@
-"""A user's declaration for keys and values: format, columns, and handling of bad records.
+"""The user's declaration of how to decode keys and values: formats, columns, bad records.
 
     Decode(value=Format("json", columns=columns({"id": "int64", "price": "decimal(10,2)"})))
     decode_from({"value": "avro", "registry": "http://registry:8081", "on_bad_record": "null"})
 
-Pure; files that it names were read by the caller.
+This module is pure: the caller has read the schema files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ Kind = Literal["bytes", "string", "json", "csv", "avro", "protobuf"]
 OnBadRecord = Literal["fail", "dead-letter", "null"]
 Side = Literal["key", "value"]
 
-# Names of a load's own columns; Spark ignores case.
+# The names of the raw columns. No typed column may have one, and case is ignored as in Spark.
 TAKEN = frozenset({*ROW_SCHEMA.names, "row_hash"})
 _WITH_SCHEMA = frozenset({"avro", "protobuf"})
 _DEBEZIUM = frozenset({"json", "avro"})
@@ -33,9 +33,9 @@ class Column:
     name: str
     type: Type
     nullable: bool = True
-    # Names of nested fields; empty: the whole value.
+    # The path of nested fields to the column's value; empty for the whole decoded value.
     source: tuple[str, ...] = ()
-    # Alternative places if `source` has no value; renames leave these.
+    # Other paths, tried if `source` has no value. A rename keeps the old path here.
     also: tuple[tuple[str, ...], ...] = ()
 
 
@@ -45,16 +45,16 @@ class Csv:
 
     delimiter: str = ","
     quote: str = '"'
-    null: str = ""  # The text that means null.
+    null: str = ""  # The text of a field that is null.
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """How keys or values are encoded.
 
-    `columns` None: they follow from the schema, else from a sample of records. `schema` is the text
-    of an Avro schema, or the FileDescriptorSet of Protobuf's files in base64; None if each record
-    names its schema in a registry. `message` is the name of the Protobuf message.
+    If `columns` is None, columns follow from the schema, or from a sample of records. `schema` is
+    the text of an Avro schema, or a Protobuf FileDescriptorSet in base64. It is None if each record
+    has the id of its schema in a registry. `message` is the name of the Protobuf message.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ class Format:
     message: str | None = None
     debezium: bool = False
     csv: Csv = Csv()
-    # With a schema file: whether five bytes of a registry's framing precede each value.
+    # With a schema file: whether each value begins with the five bytes of a registry's framing.
     framed: bool = False
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Format:
 
     @property
     def needs_registry(self) -> bool:
-        """Return whether records name their schemas by numbers of a registry."""
+        """Return whether each record has the id of its schema in a registry."""
         return self.kind in _WITH_SCHEMA and self.schema is None
 
 
@@ -93,8 +93,9 @@ class Format:
 class SchemaRules:
     """How a table's columns change when the records' fields change.
 
-    `add`: a new field becomes a column, is left out, or makes its record a bad one. `widen`: a
-    column takes a wider type, or records that need it are bad. `rename`: new name → old name.
+    `add` says whether a new field becomes a column, is left out, or makes its record a bad record.
+    `widen` says whether a column gets a wider type if a record needs it, or the record is bad.
+    `rename` has pairs of a new and an old column name.
     """
 
     add: Literal["add", "ignore", "reject"] = "add"
@@ -110,10 +111,10 @@ class SchemaRules:
 
 @dataclass(frozen=True, slots=True)
 class Decode:
-    """How records become typed columns. `registry` is its URL; None: none is asked.
+    """How records become typed columns.
 
-    Without `keep_raw`, a column `row_hash` replaces key, value and headers. If columns have to be
-    inferred, `sample` records are read for that.
+    `registry` is the URL of a schema registry, or None. Without `keep_raw`, a column `row_hash`
+    replaces key, value and headers. If columns have to be inferred, `sample` records are read.
     """
 
     value: Format | None = None
@@ -136,20 +137,20 @@ class Decode:
         if not isinstance(self.sample, int) or isinstance(self.sample, bool) or self.sample < 1:
             raise wrong(f"sample is {self.sample!r}, not a whole number above 0")
         if self.registry is not None:
-            # Checked before a manifest records it.
+            # Check the URL before a manifest records it: it must have no password.
             registry_urls(self.registry)
         if not self.keep_raw and not self.sides():
             raise wrong("without decoded columns the raw ones stay: drop keep_raw=False")
         require_names([one for _, each in self.sides() for one in each.columns or ()])
 
     def sides(self) -> list[tuple[Side, Format]]:
-        """Return the formats of key and value, as far as they are declared."""
+        """Return the declared formats of key and value; a side without a format is left out."""
         found: list[tuple[Side, Format | None]] = [("key", self.key), ("value", self.value)]
         return [(side, one) for side, one in found if one is not None]
 
 
 def require_names(wanted: list[Column]) -> None:
-    """Refuse columns with the same name. Raises OttlaError INVALID_REQUEST."""
+    """Raise OttlaError INVALID_REQUEST if two columns have the same name."""
     seen = set(TAKEN)
     for one in wanted:
         if one.name.lower() in seen:
@@ -161,7 +162,7 @@ def require_names(wanted: list[Column]) -> None:
 
 
 def free_name(name: str, side: Side, taken: set[str]) -> str:
-    """Return the name, prefixed with the side if `taken` (in lower case) has it."""
+    """Return the name, prefixed with the side if it is in `taken`, which is in lower case."""
     candidate, number = name or "decoded", 1
     while candidate.lower() in taken | TAKEN:
         candidate = f"{side}_{name}" if number == 1 else f"{side}_{name}_{number}"
@@ -172,7 +173,7 @@ def free_name(name: str, side: Side, taken: set[str]) -> str:
 def columns(declared: Mapping[str, Any]) -> tuple[Column, ...]:
     """Return columns for `{"id": "int64", "at": {"type": "timestamp(ms)", "source": "meta.at"}}`.
 
-    `nullable = false` makes a record without the field a bad one; so does `!` after the type.
+    With `nullable = false`, or `!` after the type, a record without the field is a bad record.
     Raises OttlaError INVALID_REQUEST.
     """
     return tuple(_column(name, what) for name, what in declared.items())
@@ -197,12 +198,12 @@ _OPTIONS = frozenset(
         "registry", "on_bad_record", "keep_raw", "sample", "rules", "csv", "framed", "key_framed",
     }
 )  # fmt: skip
-# Options that are tables, and their keys.
+# Options that are TOML tables, with their keys.
 _TABLES = {"csv": ("delimiter", "quote", "null"), "rules": ("add", "widen", "rename")}
 
 
 def require_options(options: Mapping[str, Any], more: Iterable[str] = ()) -> None:
-    """Refuse an unknown key. `more`: keys that the caller handles itself."""
+    """Raise OttlaError for an unknown key. `more` has keys that the caller handles itself."""
     _require_known("decode", options, (*sorted(_OPTIONS), *more))
     for name, known in _TABLES.items():
         if isinstance(options.get(name), Mapping):
@@ -216,7 +217,7 @@ def _require_known(what: str, given: Mapping[str, Any], known: Sequence[str]) ->
 
 
 def decode_from(options: Mapping[str, Any]) -> Decode:
-    """Return the declaration in `[decode]` of a TOML file, or in options of the same names.
+    """Return the declaration in the table `[decode]` of a TOML file, or in options of such names.
 
     Raises OttlaError INVALID_REQUEST.
     """
@@ -241,7 +242,7 @@ def decode_from(options: Mapping[str, Any]) -> Decode:
 
 
 def options_of(decode: Decode) -> dict[str, Any]:
-    """Return the options that declare the same: the inverse of `decode_from`."""
+    """Return the options of a declaration, from which `decode_from` makes it again."""
     found: dict[str, Any] = {
         "registry": decode.registry,
         "on_bad_record": decode.on_bad_record,
@@ -290,12 +291,12 @@ def _format(options: Mapping[str, Any], side: Side, prefix: str, csv: Csv) -> Fo
 
 
 def wrong(message: str) -> OttlaError:
-    """Return the error of a declaration."""
+    """Return the error for a wrong declaration."""
     return WrongWords(message)
 
 
 def registry_urls(urls: str) -> list[str]:
-    """Return the URLs in order. Raises OttlaError that shows no password of a URL."""
+    """Return the URLs in order. Raises OttlaError for a wrong URL; the message has no password."""
     found = [url.strip().rstrip("/") for url in urls.split(",") if url.strip()]
     if "@" in urls:
         raise wrong(

@@ -1,9 +1,10 @@
 """Event times and watermarks: how far a table is complete after each commit. Pure.
 
-A partition's watermark is its highest event time minus the allowed lateness. If the partition was
-loaded completely at some time, it may also be that time minus the allowance for idle partitions. It
-never decreases. The table's watermark is the lowest of its partitions: all rows before it are
-loaded. Rows that come later with an earlier event time are late.
+A partition's watermark is its highest event time minus the allowed lateness. If idle partitions
+follow the clock, it is also at least the time of the last load that read the whole partition, minus
+the allowance for idle partitions. It never decreases. The table's watermark is the lowest of its
+partitions' watermarks: rows before it are expected to be loaded. A row that is loaded later with an
+event time before it is late.
 """
 
 import re
@@ -19,7 +20,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 By = Literal["none", "day", "hour", "month"]
 BY: tuple[By, ...] = get_args(By)
 NULL = "null"
-# Engines read this folder name as null.
+# Query engines read this folder name as null.
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _UNITS: Mapping[By, Any] = {"day": "D", "hour": "h", "month": "M"}
 _BUCKET_NAMES: Mapping[By, re.Pattern[str]] = {
@@ -33,7 +34,7 @@ _FOLDER = re.compile(r"event_(day|hour|month)=[\w-]+")
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """How a table's files are divided: by the event times of a column."""
+    """How a table's files are divided: by the event times in `column`, in units of `by`."""
 
     column: str
     by: By
@@ -43,12 +44,12 @@ ONE_BUCKET = Buckets("timestamp", "none")
 
 
 def column_name(by: By) -> str:
-    """Return the name that engines use for the column of buckets."""
+    """Return the name of the bucket column for query engines."""
     return f"event_{by}"
 
 
 def folder_of(by: By, bucket: str) -> str:
-    """Return the folder of a bucket within the data folder, ending in `/`; or ""."""
+    """Return the folder of a bucket within the data folder, ending in `/`; "" without buckets."""
     if by == "none":
         return ""
     return f"{column_name(by)}={_NULL_FOLDER if bucket == NULL else bucket}/"
@@ -65,12 +66,15 @@ def is_bucket(by: By, bucket: str) -> bool:
 
 
 def micros_of(column: Any) -> Any:
-    """Return event times as Arrow microseconds since 1970; null if there is none."""
+    """Return event times as an Arrow column of microseconds since 1970."""
     return column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
 
 
 def numbers_of(micros: Any, by: By) -> Any:
-    """Return the bucket numbers of times (numpy, microseconds): units since 1970."""
+    """Return the bucket number of each time: its number of units since 1970.
+
+    `micros` is a numpy array of microseconds.
+    """
     times = micros.astype("datetime64[us]")
     return times.astype(f"datetime64[{_UNITS[by]}]").astype(np.int64)
 
@@ -81,7 +85,7 @@ def bucket_of(number: int, by: By) -> str:
 
 
 def number_of(bucket: str, by: By) -> int | None:
-    """Return the number of a bucket; None for rows without an event time."""
+    """Return the number of a bucket; None for the bucket of rows without an event time."""
     if bucket == NULL:
         return None
     text = f"{bucket[:10]}T{bucket[11:]}" if by == "hour" else bucket
@@ -89,12 +93,12 @@ def number_of(bucket: str, by: By) -> int | None:
 
 
 def number_at(time_ms: int, by: By) -> int:
-    """Return the number of the bucket that a time is in."""
+    """Return the number of the bucket of a time."""
     return int(numbers_of(np.array([time_ms * 1000], np.int64), by)[0])
 
 
 def buckets_of(column: Any, by: By) -> set[str]:
-    """Return the buckets that event times are in."""
+    """Return the names of the buckets of a column of event times."""
     micros = micros_of(column)
     found = {NULL} if micros.null_count else set()
     numbers = np.unique(numbers_of(np.asarray(micros.drop_null()), by))
@@ -108,28 +112,29 @@ TIMESTAMP = "timestamp"
 
 @dataclass(frozen=True, slots=True)
 class EventTimes:
-    """The event times in a commit's manifest, in milliseconds since 1970."""
+    """The event-time state in a commit's manifest. Times are in milliseconds since 1970."""
 
     column: str = TIMESTAMP  # The table's column that holds the event times.
     by: By = "none"  # How files are divided.
     lateness_ms: int = 0
-    idle_ms: int | None = None  # None: an idle partition holds the watermark back.
+    idle_ms: int | None = None  # If None, an idle partition holds the watermark back.
     late_rows: LateRows = "keep"
-    # By partition: the highest event time so far, no later than the clock at its load; the last
-    # time when all readable records were loaded; and the watermark that follows from both.
+    # By partition: `highest` is the highest event time so far, not later than the clock at its
+    # load. `empty_at` is the last time at which all readable records were loaded. The watermark
+    # follows from both.
     highest: Mapping[int, int] = field(default_factory=dict)
     empty_at: Mapping[int, int] = field(default_factory=dict)
     watermarks: Mapping[int, int] = field(default_factory=dict)
-    # The table's watermark: none until each partition has one. It never decreases, even if a
-    # partition is added.
+    # The table's watermark; None until each partition has a watermark. It never decreases, even if
+    # a partition is added.
     watermark_ms: int | None = None
-    # Rows of this commit with event times before the previous watermark.
+    # The number of late rows of this commit, by partition.
     late: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """The event-time options of a load; None: as in the table."""
+    """The event-time options of a load. None keeps the table's setting."""
 
     partition_by: By | None = None
     column: str | None = None
@@ -140,19 +145,20 @@ class EventSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventRule:
-    """What tasks do with event times. Can be pickled."""
+    """The rule by which tasks treat event times. Can be pickled."""
 
     column: str
     by: By
     watermark_ms: int | None  # Rows before it are late.
     late_rows: LateRows
-    clock_ms: int  # Later event times are a producer's mistake, and do not raise the watermark.
+    clock_ms: int  # Event times after this are a producer's mistake: they raise no watermark.
 
 
 def decided(asked: EventSettings, before: EventTimes | None, *, is_new: bool) -> EventTimes | None:
-    """Return the event-time settings of a load, from its options and the table's; None: unused.
+    """Return the event-time settings of a load, from its options and the table's settings.
 
-    Raises OttlaError if an option contradicts the table; `is_new`: the table has no commit yet.
+    Returns None if the table does not use event times. `is_new` says that the table has no commit
+    yet. Raises OttlaError if an option contradicts the table.
     """
     if before is None:
         if asked == EventSettings():
@@ -194,7 +200,10 @@ def after_load(
     late: Mapping[int, int],
     partitions: Mapping[int, int],
 ) -> EventTimes:
-    """Return the event times of a load's manifest, from `before` and the rows `seen`."""
+    """Return the event-time state for a load's manifest.
+
+    `seen` has the highest event time that the load read from each partition.
+    """
     highest = {**before.highest}
     for partition, time in seen.items():
         highest[partition] = max(time, highest.get(partition, time))
@@ -206,7 +215,7 @@ def after_load(
 def _with_watermarks(
     events: EventTimes, before: EventTimes, partitions: Mapping[int, int]
 ) -> EventTimes:
-    """Return `events` with watermarks, which are not below those of the previous commit."""
+    """Return `events` with watermarks. They are never below those of the previous commit."""
     marks = _watermarks(events, before.watermarks)
     least = before.watermark_ms
     if partitions and partitions.keys() <= marks.keys():
@@ -227,7 +236,7 @@ def _watermarks(events: EventTimes, before: Mapping[int, int]) -> dict[int, int]
 
 
 def moves(before: int | None, after: int | None, by: By) -> bool:
-    """Return whether a watermark has moved far enough for a commit of its own."""
+    """Return whether a watermark has moved into another bucket, which is worth a commit."""
     if after is None:
         return False
     unit: By = "hour" if by == "none" else by

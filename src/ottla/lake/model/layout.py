@@ -1,6 +1,6 @@
-"""The columns of a table's files: first the raw ones, then the typed ones.
+"""The columns of a table's files: first the raw columns, then the typed columns.
 
-Typed columns are recorded in the table's manifests.
+Manifests record the typed columns.
 """
 
 from collections.abc import Mapping
@@ -39,12 +39,12 @@ class TypedSchema:
 
     @property
     def fields(self) -> list[Any]:
-        """Return Arrow fields, all nullable: a record without a value has no fields."""
+        """Return Arrow fields. All are nullable, because a record without a value has no fields."""
         return [pa.field(one.name, one.type.arrow) for one in (*self.key, *self.value)]
 
 
 def table_schema(schema: TypedSchema, decode: Mapping[str, Any]) -> TableSchema:
-    """Return the schema in the form of a manifest."""
+    """Return the schema as a manifest stores it."""
     columns = (
         {
             "name": one.name,
@@ -61,7 +61,7 @@ def table_schema(schema: TypedSchema, decode: Mapping[str, Any]) -> TableSchema:
 
 
 def typed_schema(recorded: TableSchema) -> TypedSchema:
-    """Return the schema that a manifest records: the inverse of `table_schema`."""
+    """Return the schema that a manifest records, from the result of `table_schema`."""
     sides: dict[str, list[Column]] = {"key": [], "value": []}
     for one in recorded.columns:
         also = tuple(tuple(path) for path in one["also"])
@@ -73,10 +73,10 @@ def typed_schema(recorded: TableSchema) -> TypedSchema:
 
 
 def columns_for(found: Type, side: Side, taken: set[str]) -> tuple[Column, ...]:
-    """Return the columns for values of a type: one per field of a struct, else a single one.
+    """Return the columns for values of a type: one for each field of a struct, else a single one.
 
-    `taken` has the names of other columns, in lower case, and gets the new ones. A new column whose
-    name is taken is prefixed with the side.
+    `taken` has the names of other columns in lower case. The new names are added to it; a name that
+    is taken is prefixed with the side.
     """
     if found.kind != "struct":
         name = free_name(f"{side}_decoded", side, taken)
@@ -90,7 +90,7 @@ def columns_for(found: Type, side: Side, taken: set[str]) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-# Replaces key, value and headers in tables that do not keep them.
+# The column that replaces key, value and headers in tables that do not keep them.
 ROW_HASH = pa.field("row_hash", pa.binary(16))
 _NOT_KEPT = ("key", "value", "headers")
 # Additional columns in the file of a load's dead letters.
@@ -98,21 +98,21 @@ DEAD_FIELDS = (
     pa.field("stage", pa.string()),
     pa.field("error", pa.string()),
     pa.field("schema_id", pa.int64()),
-    # The record's own time, which may not fit into the column `timestamp`.
+    # The record's timestamp, which may not fit into the column `timestamp`.
     pa.field("timestamp_ms", pa.int64()),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """The columns of a file. `added` follow the raw ones."""
+    """The columns of a file. `added` are the columns after the raw columns."""
 
     added: tuple[Any, ...] = ()
     keep_raw: bool = True
 
     @property
     def schema(self) -> Any:
-        """Return the Arrow schema of the columns when the file is read."""
+        """Return the Arrow schema with which the file is read."""
         raw = list(ROW_SCHEMA)
         if not self.keep_raw:
             raw = [ROW_HASH, *(one for one in raw if one.name not in _NOT_KEPT)]
@@ -124,7 +124,7 @@ DEAD = FileLayout(DEAD_FIELDS)
 
 
 def in_columns(rows: Any, schema: Any) -> Any:
-    """Return the table `rows` in the columns and types of `schema`; missing columns are null."""
+    """Return `rows` with the columns and types of `schema`. Missing columns are null."""
     columns = [
         rows.column(field.name).cast(field.type)
         if field.name in rows.schema.names
@@ -148,7 +148,7 @@ def buckets_of_table(newest: Manifest | None) -> Buckets:
 
 
 def columns_of(newest: Manifest | None) -> Any:
-    """Return an Arrow schema: the raw columns, then the typed ones, then the times of a history."""
+    """Return an Arrow schema: raw columns, then typed columns, then the times of a history."""
     if newest is None:
         return RAW.schema
     columns = layout_of(newest.table_schema).schema

@@ -1,4 +1,4 @@
-"""Computes a table's live files: added by a commit and not removed by a later one. Pure."""
+"""Computes a table's live files, which a commit added and no later commit removed. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
@@ -9,13 +9,13 @@ from ottla.ledger.partition import PartitionLedger, Unreadable
 
 
 def live_after(live: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
-    """Apply `manifest` to the live files before it; return its contradictions to them."""
+    """Apply `manifest` to the live files before it. Returns problems, such as an unknown file."""
     problems = _applied(live, manifest.removed, manifest.files)
     return problems + list(_left_in_ranges(live, manifest, manifest.files))
 
 
 def letters_after(letters: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
-    """Apply `manifest` to the live files of dead letters; return its contradictions to them."""
+    """Apply `manifest` to the live files of dead letters before it. Returns problems."""
     problems = _applied(letters, manifest.removed_dead_letters, manifest.dead_letters)
     return problems + list(_left_in_ranges(letters, manifest, manifest.dead_letters))
 
@@ -31,7 +31,7 @@ def live_letters(manifests: Iterable[Manifest]) -> list[DataFile]:
 def _left_in_ranges(
     live: Mapping[str, DataFile], manifest: Manifest, added: Sequence[DataFile]
 ) -> Iterator[str]:
-    """Yield files that a replacement leaves in its ranges although it did not add them."""
+    """Yield a problem for each older file that a replacement leaves in its ranges."""
     if manifest.kind != "replacement":
         return
     ranges = {one.partition: one for one in manifest.ledgers}
@@ -45,7 +45,7 @@ def _left_in_ranges(
 
 
 def left_out(manifests: Iterable[Manifest]) -> list[Unreadable]:
-    """Return the ranges left out as unreadable that no later commit has read."""
+    """Return the ranges that loads skipped as unreadable and that no replacement has read since."""
     found: list[Unreadable] = []
     for manifest in manifests:
         if manifest.kind == "replacement":
@@ -85,14 +85,15 @@ def removed_by(manifests: Iterable[Manifest], oldest: int) -> list[DataFile]:
 
 
 def oldest_of(manifests: Sequence[Manifest], before_ms: int | None, keep: int | None) -> int:
-    """Return the oldest version to keep; 0 keeps all.
+    """Return the oldest version to keep; 0 to keep all.
 
-    Versions that were current at `before_ms` or later are kept, and the last `keep` versions.
+    Versions that were current at `before_ms` or later are kept, and so are the last `keep`
+    versions.
     """
     newest = manifests[-1].version if manifests else 0
     since, last = newest, newest
     if before_ms is not None:
-        # Clocks of drivers differ, so use the first commit in version order that is too young.
+        # Clocks of drivers differ, so use the first commit, in version order, that is too recent.
         young = (one.version for one in manifests if one.created_ms > before_ms)
         since = max(0, next(young, newest + 1) - 1)
     if keep is not None:
@@ -103,7 +104,7 @@ def oldest_of(manifests: Sequence[Manifest], before_ms: int | None, keep: int | 
 def versions_without_files(
     manifests: Sequence[Manifest], present: Collection[str]
 ) -> list[tuple[int, int]]:
-    """Return first and last of the version ranges that cannot be read because files are gone."""
+    """Return ranges of versions (first, last) that cannot be read because files are missing."""
     added = {file.path: one.version for one in manifests for file in one.files}
     gone = {
         version
@@ -118,7 +119,7 @@ def versions_without_files(
 
 
 def hidden_after(hidden: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
-    """Apply `manifest` to the hidden files of a changelog's state; return its contradictions."""
+    """Apply `manifest` to the hidden files of a changelog table. Returns problems."""
     return _applied(hidden, manifest.removed_hidden, manifest.hidden)
 
 
@@ -162,9 +163,12 @@ def ranges_with_files(
 def _cut(
     ends: Sequence[int], files: Sequence[DataFile]
 ) -> Iterator[tuple[int, int, list[DataFile]]]:
-    """Cut at each of `ends` (the first is the start) that is not inside a file."""
+    """Yield ranges and their files, cut at each of `ends` that is not inside a file.
+
+    The first of `ends` is the start of the first range.
+    """
     start, first, behind = ends[0], 0, 0
-    reached = start  # The highest end of the files seen so far; files of different buckets overlap.
+    reached = start  # The highest end of the files so far, as files of different buckets overlap.
     for end in ends[1:]:
         while behind < len(files) and files[behind].start < end:
             reached = max(reached, files[behind].end)

@@ -1,16 +1,16 @@
-"""A commit's manifest lists its files, its offset ranges, its row counts and their proof.
+"""The manifest of a commit, which lists its files, offset ranges, row counts and hashes.
 
-Manifests are JSON files numbered from 1 that carry their own digest (`seal`). Each names the
-digest of the previous manifest, the position of every partition after the commit, and sums over all
-commits so far. All of that can also be derived from the ledgers and files; `chain` does so.
+Manifests are JSON files numbered from 1 that contain their own digest (`seal`). Each has the digest
+of the previous manifest, the position of every partition after the commit, and sums over all
+commits so far. `chain` derives the positions and sums again from ledgers and files.
 
     kind         what it does
     load         adds files of offsets from the positions on, and advances the positions
     epoch        adds 1 to the writer epoch, because a long-running writer has started
-    compaction   replaces files, dead letters included, by others with the same rows
-    replacement  replaces files, dead letters included, by others of the same offset ranges
-    changelog    applies the changes from the positions on to a table with one row per key, and
-                 advances the positions: replaces the files of each bucket that has changes
+    compaction   replaces files of rows and dead letters by files with the same rows
+    replacement  replaces files of rows and dead letters by files of the same offset ranges
+    changelog    applies the changes from the positions on to a table with one row per key, by
+                 replacing the files of each bucket with changes, and advances the positions
 """
 
 import hashlib
@@ -46,11 +46,11 @@ _BLANK = b"0" * 64
 
 
 class SealBroken(ValueError):
-    """Raised if the bytes are not the ones that were written, or are of another format."""
+    """Raised if the bytes of a sealed file have changed, or have another format."""
 
 
 def seal(fields: Mapping[str, Any]) -> bytes:
-    """Return the file that holds `fields`."""
+    """Return the bytes of a file with `fields` and their digest."""
     blank = json.dumps({"format": FORMAT, "sha256": _BLANK.decode(), **fields}, indent=1)
     content = blank.encode() + b"\n"
     return _with_digest(content, hashlib.sha256(content).hexdigest().encode())
@@ -90,9 +90,9 @@ Hash = Annotated[str, re.compile(r"[0-9a-f]{32}")]
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file with rows of one partition's offsets [start, end), and their `hash`.
+    """A Parquet file with the rows of one partition at offsets [start, end), and their `hash`.
 
-    In a changelog table `partition` is the number of a bucket, which holds rows of all partitions,
+    In a changelog table `partition` is the number of a bucket, which has rows of all partitions,
     and `start` and `end` are 0.
     """
 
@@ -104,11 +104,11 @@ class DataFile:
     size_bytes: int
     hash: Hash
     sha256: str  # The digest of the file's bytes.
-    # True for a file of a history whose values have all ended, so that its rows never change again.
+    # True for a file of a history whose rows have all been replaced by later records, so that they
+    # never change again.
     closed: bool = False
-    # The bucket of event time that the rows belong to; empty if the table is not divided by event
-    # time. Files of one partition and one bucket have consecutive offset ranges; files of different
-    # buckets may overlap.
+    # The event-time bucket of the rows; empty if the table is not divided by event time. Offset
+    # ranges of files in one partition and bucket do not overlap; those of different buckets may.
     event: str = ""
 
 
@@ -117,8 +117,8 @@ class TableSchema:
     """The columns that decoding adds. `number` counts how often they have changed."""
 
     number: int
-    columns: tuple[Mapping[str, Any], ...]  # In the form of `layout.table_schema`.
-    # How records are decoded, in the form of `decode_spec.options_of`. Later loads use it too.
+    columns: tuple[Mapping[str, Any], ...]  # As `layout.table_schema` returns them.
+    # How records are decoded, as `decode_spec.options_of` returns it. Later loads use it too.
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -132,7 +132,7 @@ class SchemaChange:
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
-    """What a changelog table keeps for each key, and how many buckets its keys are spread over."""
+    """The kind of a changelog table, and the number of buckets over which keys are spread."""
 
     keeps: Keeps
     buckets: int
@@ -142,7 +142,7 @@ class Changelog:
 class Manifest:
     """The files and offsets that one commit adds, and the table's totals after that commit."""
 
-    # Invariant: rows == sum of the files' rows; in a load also == sum of the ledgers' `loaded`.
+    # Invariant: `rows` is the sum of the files' rows, and in a load also of the ledgers' `loaded`.
     version: int
     load_id: str
     topic: str
@@ -157,36 +157,37 @@ class Manifest:
     hash: Hash
     total_rows: int
     total_hash: Hash
-    # Offset ranges that could not be read and were left out, in order. They add up to the ledgers'
+    # Offset ranges that could not be read and were skipped, in order. Their sum is the ledgers'
     # count of unreadable offsets.
     skipped: tuple[Unreadable, ...] = ()
-    # By partition: how many deleted offsets were lost to the table. The load accepted the loss.
+    # By partition: the number of lost offsets. The caller accepted the loss.
     accepted_loss: Mapping[int, int] = field(default_factory=dict)
     kind: Kind = "load"
     # Files of earlier commits that this commit removes, as their own manifests describe them.
     removed: tuple[DataFile, ...] = ()
-    # Never decreases. Only an `epoch` commit changes it; every other commit repeats it.
+    # Only an `epoch` commit increases it; every other commit repeats it.
     writer_epoch: int = 0
-    # Problems of the table, in words, that an operator chose to override.
+    # Problems of the table, as text, that an operator chose to override.
     overridden: tuple[str, ...] = ()
-    # None: the table has only the raw columns.
+    # None if the table has only the raw columns.
     table_schema: TableSchema | None = None
     schema_changes: tuple[SchemaChange, ...] = ()
-    # Files of records that could not be decoded. Their rows add up to the ledgers' count.
+    # Files of dead letters. Their rows add up to the ledgers' count of dead letters.
     dead_letters: tuple[DataFile, ...] = ()
-    # None: the table is not a changelog table.
+    # None if the table is not a changelog table.
     changelog: Changelog | None = None
-    # Changelog tables only: files of the table's state that readers do not see, added and removed.
+    # Only in changelog tables: files of the table's state that readers do not see, added and
+    # removed.
     hidden: tuple[DataFile, ...] = ()
     removed_hidden: tuple[DataFile, ...] = ()
-    # None: the table does not use event time.
+    # None if the table does not use event time.
     events: EventTimes | None = None
     # Files of dead letters of earlier commits that this commit removes.
     removed_dead_letters: tuple[DataFile, ...] = ()
 
     @property
     def unexplained(self) -> int:
-        """Number of offsets that no ledger term explains, whether missing or doubled."""
+        """Return the number of missing or doubled offsets that no count of a ledger explains."""
         return sum(abs(ledger.unexplained) for ledger in self.ledgers)
 
 
@@ -218,13 +219,12 @@ class CommitFields(TypedDict, total=False):
 def next_manifest(
     before: Manifest | None, before_digest: str | None, **fields: Unpack[CommitFields]
 ) -> Manifest:
-    """Return the manifest that follows `before` (None: the first), with sums and positions derived.
+    """Return the manifest that follows `before`, and derive its sums and positions.
 
-    For a load or a changelog, `ledgers` has one ledger for each partition whose position moves; it
-    starts at the partition's previous position. For a replacement, it has one ledger for each
-    replaced range. Other kinds have none. If `table_schema`, `changelog` or `events` is missing,
-    the value of the previous manifest stays. An `epoch` adds 1 to the writer epoch; other kinds
-    keep it.
+    `before` is None for the first manifest. For a load or a changelog, `ledgers` has one ledger for
+    each partition whose position moves, which starts at the previous position. For a replacement,
+    it has one ledger for each replaced range; other kinds have none. If `table_schema`, `changelog`
+    or `events` is missing, the value of the previous manifest is kept.
     """
     kind, ledgers = fields.get("kind", "load"), fields["ledgers"]
     positions = dict(before.positions) if before else {}
@@ -267,14 +267,14 @@ def sums(files: Sequence[DataFile]) -> tuple[int, int]:
 
 
 def to_bytes(manifest: Manifest) -> bytes:
-    """Return the manifest in the form in which it is stored."""
+    """Return the bytes of the manifest's file."""
     return seal(asdict(manifest))
 
 
 def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
-    """Parse a manifest and return it with its digest. Errors call it `name`.
+    """Parse a manifest, and return it with its digest. `name` is its name in errors.
 
-    Raises OttlaError if any byte differs from what was written.
+    Raises OttlaError if any byte has changed since it was written.
     """
     try:
         found, digest = unseal(content)
@@ -286,7 +286,7 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
 
 
 def from_json(kind: type[T], content: Mapping[str, Any]) -> T:
-    """Return parsed JSON as a dataclass, whose fields have their declared types.
+    """Convert parsed JSON to a dataclass, and check the declared types of its fields.
 
     Raises ValueError, KeyError, TypeError or AttributeError.
     """
@@ -297,7 +297,7 @@ def from_json(kind: type[T], content: Mapping[str, Any]) -> T:
 
 @cache
 def _reader(kind: Any, called: str = "it") -> Callable[[Any], Any]:
-    """Return a function that reads parsed JSON as a value of the declared type `kind`."""
+    """Return a function that converts parsed JSON to a value of the declared type `kind`."""
     origin, arguments, made = get_origin(kind), get_args(kind), kind
     if kind is Any:
         return lambda content: content
@@ -311,7 +311,7 @@ def _reader(kind: Any, called: str = "it") -> Callable[[Any], Any]:
     if origin is Mapping:
         key, read = arguments[0], _reader(arguments[1], called)
         return lambda content: {key(name): read(one) for name, one in content.items()}
-    if origin is UnionType:  # Of a type and None.
+    if origin is UnionType:  # A type or None.
         read = _reader(arguments[0], called)
         return lambda content: None if content is None else read(content)
     if origin is Literal:

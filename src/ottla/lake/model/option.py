@@ -1,7 +1,7 @@
-"""An option of a function of the lake: its default, its choices, its flag and file key.
+"""Declares options of the lake's functions, with defaults, command flags and pipeline keys.
 
-The fields of a TypedDict are declared `Annotated[type, Option(…)]`. From that declaration come the
-defaults, the refusal of unknown names, the options of the commands and the keys of pipeline files.
+The fields of a TypedDict are declared `Annotated[type, Option(…)]`. Defaults, checks of names and
+values, options of commands and keys of pipeline files are all derived from this declaration.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -27,10 +27,10 @@ class Option:
 
     help: str = ""
     default: Any = None
-    # The flag on the command line; by default that of the name. None: there is none.
+    # The flag on the command line; by default derived from the name. None if there is no flag.
     flag: str | None = ""
     key: str | None = None  # The key in a pipeline's file, with its section: `source.from`.
-    # An interval is a span that is not empty.
+    # An interval is a span above zero.
     unit: Literal["span", "interval", "size"] | None = None
     metavar: str | None = None
 
@@ -45,14 +45,14 @@ class Declared:
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """Return the types that a value may have, without None."""
+        """Return the types that a value may have, except None."""
         is_union = get_origin(self.type) in (Union, UnionType)
         found = get_args(self.type) if is_union else (self.type,)
         return tuple(one for one in found if one is not type(None))
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the words that a value may be; empty: any."""
+        """Return the allowed values; empty if the option has no fixed choices."""
         return tuple(
             word for one in self.kinds if get_origin(one) is Literal for word in get_args(one)
         )
@@ -68,17 +68,17 @@ class Declared:
 
     @property
     def flag(self) -> str | None:
-        """Return the flag on the command line, if there is one."""
+        """Return the flag on the command line; None if there is no flag."""
         given = self.option.flag
         return f"--{self.name.replace('_', '-')}" if given == "" else given
 
     @property
     def metavar(self) -> str | None:
-        """Return the word for the value on the command line."""
+        """Return the placeholder for the value in help texts."""
         return self.option.metavar or {"span": "SPAN", "size": "SIZE"}.get(self.option.unit or "")
 
     def read(self, value: Any) -> Any:
-        """Return the value, as milliseconds or bytes for a span or size. Raises WrongWords."""
+        """Check and return a value; a span in milliseconds, a size in bytes. Raises WrongWords."""
         if value is None:
             return None
         if self.choices and value not in self.choices:
@@ -135,16 +135,16 @@ def _declared(kind: Any) -> Iterator[tuple[str, Declared]]:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return the known word that is near to an unknown one, or all of them."""
+    """Return text that suggests the known word nearest to `word`, or names all known words."""
     words = list(known)
     near = get_close_matches(word, words, n=1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(words)}"
 
 
 def filled(kind: type[O], given: O) -> O:
-    """Return the given options, with defaults for all others.
+    """Return the given options, with defaults for all other options.
 
-    Raises WrongWords for a name that is not declared, and for a value that cannot be read.
+    Raises WrongWords for a name that is not declared, or a wrong value.
     """
     known = declared(kind)
     words: Mapping[str, Any] = given  # type: ignore[assignment]  # A TypedDict is a mapping.

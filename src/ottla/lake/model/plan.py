@@ -1,10 +1,10 @@
 """Plans which offsets a load or a query reads. Pure.
 
-Boundaries in words become offsets, offsets become ranges, and ranges become tasks: large ranges are
-split by bytes, small ones share a task. Offsets that retention removed before they were loaded are
-a loss.
+Boundaries are resolved to offsets, offsets are divided into ranges, and ranges into tasks: large
+ranges are split by bytes, and small ranges share a task. Offsets that retention removed before they
+were loaded are a loss.
 
-The caller has asked the cluster for the offsets of the log.
+The caller gets the bounds of the logs from the cluster.
 """
 
 import re
@@ -28,13 +28,13 @@ class Range:
     partition: int
     start: int
     end: int
-    # Fail if the topic has another id. None: accept any topic with this name.
+    # If given, reading fails if the topic has another id.
     topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionBounds:
-    """The start of a partition's log and the end of its readable part."""
+    """The log start offset and the last stable offset of a partition."""
 
     log_start: int
     end: int
@@ -44,8 +44,8 @@ class PartitionBounds:
 class Boundary:
     """A start or an end of reading, before it is resolved to offsets.
 
-    `offsets` gives the offsets of some partitions (-2 earliest, -1 latest); other partitions get a
-    default. `times` does the same with times in milliseconds.
+    `offsets` has the offsets of some partitions (-2 for earliest, -1 for latest); other partitions
+    get a default. `times` does the same with times in milliseconds.
     """
 
     kind: Literal["earliest", "latest", "timestamp", "times", "offsets", "last-load"]
@@ -62,9 +62,10 @@ _PAIRS = re.compile(f"{_PAIR}(?:,{_PAIR})*")
 
 
 def parse_boundary(text: str) -> Boundary:
-    """Read `earliest`, `latest`, `last-load`, `<partition>:<offset>,…` or a point in time.
+    """Parse a boundary: `earliest`, `latest`, `last-load`, `<partition>:<offset>,…` or a time.
 
-    The time is one of `units.MOMENT_FORMS`, but `9:30` is an offset: write `today 9:30`.
+    A time has one of the forms in MOMENT_FORMS. But `9:30` is offset 30 of partition 9; the time is
+    written `today 9:30`.
     """
     match text:
         case "earliest" | "latest" | "last-load" as kind:
@@ -89,13 +90,13 @@ def resolve(
     last_load: Mapping[int, int],
     unnamed: Literal["earliest", "latest"] = "earliest",
 ) -> dict[int, int]:
-    """Return the offset that `boundary` means in each partition of `bounds`.
+    """Resolve `boundary` to an offset in each partition of `bounds`.
 
-    `by_time` has the offsets of a timestamp boundary; a partition missing there has no record that
-    late, and resolves to its end. `last_load` has the offsets where the last load ended; a
-    partition missing there resolves to the log's start. A partition that a boundary of offsets does
-    not name resolves to `unnamed`, the default for starts or for ends. Raises OttlaError for an
-    offset of a partition that does not exist, or beyond the log's end.
+    `by_time` has the first offset at or after the boundary's time; a partition without such a
+    record resolves to its end. `last_load` has the offsets at which the last load ended; a
+    partition that is missing there resolves to its log start. A partition that a boundary of
+    offsets does not name resolves to `unnamed`. Raises OttlaError for a partition that does not
+    exist, or an offset beyond the log's end.
     """
     resolved: dict[int, int] = {}
     for partition, bound in bounds.items():
@@ -138,7 +139,7 @@ def _named_offset(offset: int, partition: int, bound: PartitionBounds) -> int:
 
 
 def require_past(boundary: Boundary, now_ms: int) -> None:
-    """Refuse a start in the future: a load would commit the current offset, before that time."""
+    """Raise an error for a start in the future, for which a load would commit a current offset."""
     if boundary.timestamp_ms is not None and boundary.timestamp_ms > now_ms:
         raise WrongWords(
             f"the start {iso(boundary.timestamp_ms)} lies in the future (it is {iso(now_ms)} "
@@ -157,8 +158,8 @@ def ranges(
 ) -> list[Range]:
     """Cut the offsets from `starts` to `ends` into ranges of at most `offsets_max` offsets.
 
-    Ranges are smaller if there would be fewer than `tasks_min` of them. Empty ranges are left out.
-    The order is by partition, then by offset. Raises OttlaError if a start is above its end.
+    Ranges are smaller if there would otherwise be fewer than `tasks_min`. Empty ranges are left
+    out. The order is by partition, then by offset. Raises OttlaError if a start is above its end.
     """
     for partition in sorted(starts):
         if starts[partition] > ends[partition]:
@@ -177,16 +178,13 @@ def ranges(
 
 
 def _starts(start: int, end: int, size: int) -> Sequence[int]:
-    """Return the starts of equal pieces, none larger than `size`."""
+    """Return the starts of pieces of `size` offsets; the last piece may be smaller."""
     pieces = -(-(end - start) // size)
     return [start + piece * size for piece in range(pieces)]
 
 
 def require_same_id(topic: str, known_id: str | None, current_id: str | None) -> None:
-    """Refuse a commit if the topic was deleted and created again while it was read.
-
-    Raises OttlaError UNKNOWN_TOPIC_ID.
-    """
+    """Raise OttlaError UNKNOWN_TOPIC_ID if the topic was recreated while it was read."""
     if known_id and known_id != current_id:
         raise OttlaError(
             ErrorCode.UNKNOWN_TOPIC_ID,
@@ -203,9 +201,9 @@ def require_same_topic(
     positions: Mapping[int, int],
     bounds: Mapping[int, PartitionBounds],
 ) -> None:
-    """Refuse to continue a table if the topic was created again or has lost its latest records.
+    """Raise OttlaError if the table cannot go on, because the topic was recreated or truncated.
 
-    Raises OttlaError: UNKNOWN_TOPIC_ID for a topic that was deleted and created again,
+    The code is UNKNOWN_TOPIC_ID for a topic that was deleted and created again, or
     OFFSET_OUT_OF_RANGE for a log that now ends before the table's position.
     """
     if known_id and current_id and known_id != current_id:
@@ -226,9 +224,9 @@ def require_same_topic(
             )
 
 
-# Gives a Parquet file of about this size, and a task of some seconds.
+# A range of this many bytes gives a Parquet file of about this size, and a task of some seconds.
 SPLIT_BYTES = 128 << 20
-# Enough bytes to be worth starting a Spark task.
+# Ranges share a Spark task up to this size. A larger range is worth a task of its own.
 JOIN_BYTES = 16 << 20
 # Assumed if the broker does not report a partition's size.
 _GUESSED_OFFSET_BYTES = 128
@@ -236,7 +234,7 @@ _GUESSED_OFFSET_BYTES = 128
 
 @dataclass(frozen=True, slots=True)
 class SizedRange:
-    """A range, and the approximate size of it in the log."""
+    """A range, and its approximate size in the log."""
 
     wanted: Range
     size_bytes: int
@@ -249,7 +247,7 @@ def split(
     *,
     split_bytes: int = SPLIT_BYTES,
 ) -> list[SizedRange]:
-    """Cut ranges of more than `split_bytes` into equal pieces; keep the order and every offset.
+    """Cut ranges of more than `split_bytes` into equal pieces, in the same order.
 
     `partition_bytes` has the known sizes of the logs with these `bounds`.
     """
@@ -269,7 +267,7 @@ def split(
 
 
 def joined(sizes: Sequence[int], join_bytes: int = JOIN_BYTES) -> list[list[int]]:
-    """Return groups of adjacent items, by their indices in `sizes`: one Spark task for each.
+    """Return groups of adjacent items, as indices in `sizes`. Each group is one Spark task.
 
     A group of several items has at most `join_bytes`. Every index is in one group, in order.
     """
@@ -286,7 +284,7 @@ def joined(sizes: Sequence[int], join_bytes: int = JOIN_BYTES) -> list[list[int]
 
 
 def offset_bytes(bound: PartitionBounds, log_bytes: int) -> float:
-    """Return the approximate size of one offset in a log with these bounds."""
+    """Return the average size in bytes of one offset in a log with these bounds."""
     offsets = bound.end - bound.log_start
     return log_bytes / offsets if offsets > 0 and log_bytes > 0 else _GUESSED_OFFSET_BYTES
 
@@ -298,20 +296,23 @@ class RecordsLost(OttlaError):
 def gone_before(
     bounds: Mapping[int, PartitionBounds], positions: Mapping[int, int]
 ) -> dict[int, int]:
-    """Return the offset of each partition below which a deletion is no loss.
+    """Return the offset of each partition below which deleted records are not a loss.
 
-    This is the log's start when the load was planned, or the partition's position in the table.
+    This is the partition's position in the table, or the log start offset if it has no position.
     """
     return {p: positions.get(p, bound.log_start) for p, bound in bounds.items()}
 
 
 def lost(ledger: PartitionLedger, gone_below: int) -> int:
-    """Return how many of the ledger's deleted offsets are lost. Deletions take the oldest first."""
+    """Return how many of the ledger's deleted offsets are lost, which are not below `gone_below`.
+
+    The deleted offsets are always the first of the range.
+    """
     return max(0, ledger.deleted - max(0, min(ledger.end, gone_below) - ledger.start))
 
 
 def deleted_at(start: int, end: int, partition: int, bound: PartitionBounds) -> PartitionLedger:
-    """Return the ledger of a range before it is read: how many offsets the log has deleted."""
+    """Return the ledger of a range that is not read yet, with the offsets that are deleted."""
     return PartitionLedger(partition, start, end, deleted=max(0, min(end, bound.log_start) - start))
 
 
@@ -324,7 +325,7 @@ def losses(
 
 
 def loss_lines(topic: str, found: Mapping[PartitionLedger, int]) -> list[str]:
-    """Return a line for each partition with a loss."""
+    """Return a line of text for each partition with a loss."""
     return [
         f"{topic}-{ledger.partition}: {count} of the offsets {ledger.start} to {ledger.end} were "
         "deleted before they were loaded"

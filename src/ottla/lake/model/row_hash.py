@@ -1,7 +1,7 @@
 """A hash of a set of rows that does not depend on their order or on how they are split.
 
-The hash of a set is the sum, modulo 2^128, of the hashes of its rows; so hashes of files add
-up to the hash of a load. A row that is lost, doubled, moved to another partition or offset, or
+The hash of a set is the sum, modulo 2^128, of the hashes of its rows, so the hashes of files
+add up to the hash of a load. A row that is lost, doubled, moved to another partition or offset, or
 changed in one bit changes the hash. It guards against accidents, not against an adversary.
 
 **Row hash 1.** All arithmetic is on unsigned 64-bit words, modulo 2^64.
@@ -20,8 +20,8 @@ changed in one bit changes the hash. It guards against accidents, not against an
 - `u = 0, v = 0`; for each word x, the j-th: `u = mix(u ^ x) + A(j)`, `v = (v + u) * B(j)`.
   The row's hash is `mix(u) + 2^64 * mix(v)`.
 
-No Python object for each row: the loops are in C where the build has compiled them
-(`_row_sums.c`), else numpy's.
+The loops are in C if the build has compiled them (`_row_sums.c`), otherwise in numpy. No Python
+object is made for each row.
 """
 
 from collections.abc import Callable
@@ -72,9 +72,9 @@ _B = _mixed(_mixed((_INDEX + np.uint64(2)) * _GOLDEN)) | np.uint64(1)
 
 
 def bytes_sums(content: npt.NDArray[np.uint8], offsets: Offsets) -> tuple[Words, Words]:
-    """Return `s` and `t` of each byte string: string i is `content[offsets[i]:offsets[i + 1]]`.
+    """Return `s` and `t` of each byte string. String i is `content[offsets[i]:offsets[i + 1]]`.
 
-    `offsets` has one element more than there are strings and never falls.
+    `offsets` is in ascending order, and has one element more than there are strings.
     """
     lengths = offsets[1:] - offsets[:-1]
     if len(lengths) == 0 or offsets[-1] == offsets[0]:
@@ -84,7 +84,7 @@ def bytes_sums(content: npt.NDArray[np.uint8], offsets: Offsets) -> tuple[Words,
         bounds = np.ascontiguousarray(offsets)
         _bytes_sums_in_c(np.ascontiguousarray(content), bounds, _A, _B, sums, weighted)
         return sums, weighted
-    # Words are read at any byte; eight arbitrary bytes after the end keep the last read inside.
+    # Eight bytes are read at a time, so eight arbitrary bytes must follow the end.
     first, after = int(offsets[0]), int(offsets[-1])
     padded = content[first : after + 8]
     if len(padded) < after + 8 - first:
@@ -119,7 +119,7 @@ def _sums_in_numpy(
 def rows_hash(canonical: list[Words]) -> int:
     """Return the hash of a set of rows, 0 … 2^128 - 1, from the words of their canonical form.
 
-    `canonical[j][i]` is the j-th word of row i; all arrays are of one length.
+    `canonical[j][i]` is the j-th word of row i. All arrays have the same length.
     """
     return hashes_sum(*row_hashes(canonical))
 
@@ -155,7 +155,7 @@ def _exact_sum(words: Words) -> int:
 
 
 def hash_text(value: int) -> str:
-    """Return a hash as manifests and people write it: 32 hexadecimal digits."""
+    """Return a hash as text of 32 hexadecimal digits."""
     return f"{value % MODULUS:032x}"
 
 
@@ -168,9 +168,10 @@ _FOR_128_BITS = np.uint64(0xEE)
 def keyed_hashes(
     content: npt.NDArray[np.uint8], offsets: Offsets, key: bytes
 ) -> tuple[Words, Words]:
-    """Return the halves of the hash of each string, `content[offsets[i]:offsets[i + 1]]`.
+    """Return both halves of the keyed hash (SipHash) of each byte string.
 
-    `offsets` has one element more than there are strings and never falls.
+    String i is `content[offsets[i]:offsets[i + 1]]`. `offsets` is in ascending order, and has one
+    element more than there are strings.
     """
     words = np.frombuffer(key, "<u8", 2).astype(np.uint64)
     state = _INITIAL ^ np.concatenate([words, words])
@@ -237,21 +238,21 @@ def _turned(words: Words, bits: int) -> Words:
 
 _HEADER_LENGTH = Struct("<I")
 _NULL_HEADER_LENGTH = 0xFFFFFFFF
-# Stands for null: no time in milliseconds that fits the column has this value.
+# The word of a null timestamp. No timestamp that fits the column has this value.
 _NULL_TIME = np.uint64(1 << 63)
 
 
 # A function that returns two words for each byte string, for `canonical_words`.
 Sums = Callable[[Any, Offsets], tuple[Words, Words]]
-# The size of a key for byte strings and a key for rows (`keyed_row_hashes`).
+# `keyed_row_hashes` needs a key for byte strings and a key for rows.
 ROW_KEY_BYTES = 2 * KEY_BYTES
 
-# How many rows are hashed at once: few enough for the words to stay in the processor's cache.
+# So few rows are hashed at once that their words stay in the processor's cache.
 _ROWS_AT_ONCE = 8192
 
 
 def batch_hash(rows: pa.RecordBatch | pa.Table) -> int:
-    """Return the hash of rows that have the columns of `schema.ROW_SCHEMA` (topic apart)."""
+    """Return the hash of rows with the columns of `schema.ROW_SCHEMA`. The topic is not hashed."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
     total = 0
     for batch in batches:
@@ -263,7 +264,7 @@ def batch_hash(rows: pa.RecordBatch | pa.Table) -> int:
 def stored_hashes(batch: pa.RecordBatch) -> tuple[Words, Words]:
     """Return both halves of the hash of each row in a file.
 
-    They are read from the column `row_hash` if the file has it, and computed otherwise.
+    They are read from the column `row_hash` if the file has it, otherwise computed.
     """
     if "row_hash" not in batch.schema.names:
         return row_hashes(canonical_words(batch))
@@ -282,7 +283,7 @@ def stored_hash(batch: pa.RecordBatch) -> int:
 def keyed_row_hashes(batch: pa.RecordBatch, key: bytes) -> tuple[Words, Words]:
     """Return both halves of each raw row's hash under `key`, which has ROW_KEY_BYTES bytes.
 
-    Used to compare two sets of rows at once; never stored.
+    Such hashes compare two sets of rows at once, and are never stored.
     """
     of_strings, of_rows = key[:KEY_BYTES], key[KEY_BYTES:]
     words = canonical_words(batch, partial(keyed_hashes, key=of_strings))
@@ -306,7 +307,7 @@ def hash_column(batch: pa.RecordBatch) -> Any:
 
 
 def canonical_words(batch: pa.RecordBatch, sums: Sums = bytes_sums) -> list[Words]:
-    """Return the canonical form of rows: for each word of the form, an array of all rows' words."""
+    """Return the canonical form of rows, with one array for each word of the form."""
     return [
         _integers(batch.column("partition")),
         _integers(batch.column("offset")),
@@ -334,7 +335,7 @@ def _milliseconds(column: Any) -> Words:
 
 
 def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
-    """Return length and two sums of each byte string of a binary column."""
+    """Return the length and both sums of each byte string in a binary column."""
     if column.null_count == len(column):
         zeros = np.zeros(len(column), np.uint64)
         return np.full(len(column), NULL_LENGTH), zeros, zeros
@@ -355,7 +356,7 @@ def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
 
 
 def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
-    """Return length and two sums of each row's headers as one byte string; null has no headers."""
+    """Return the length and both sums of each row's headers, as one byte string."""
     if len(column.flatten()) == 0:
         zeros = np.zeros(len(column), np.uint64)
         return zeros, zeros, zeros
@@ -363,7 +364,7 @@ def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
 
 
 def header_texts(column: Any) -> list[bytes]:
-    """Return the headers of each row as one byte string, empty for null and for no headers."""
+    """Return the headers of each row as one byte string, which is empty for null."""
     return [_header_bytes(headers) for headers in column.to_pylist()]
 
 

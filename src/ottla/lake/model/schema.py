@@ -19,14 +19,14 @@ ROW_SCHEMA = pa.schema(
         pa.field("timestamp_type", pa.int32()),  # 0 create time, 1 log append time.
     ]
 )
-# Further columns of a history: the times between which a row's value held.
+# Further columns of a history: the time span in which a row was the latest of its key.
 VALIDITY = tuple(
     pa.field(name, pa.timestamp("us", tz="UTC")) for name in ("valid_from", "valid_to")
 )
 
 
 class SourceColumn(NamedTuple):
-    """A column of the data source: its name in a row, and its type for Spark."""
+    """A column of the data source: its name in ROW_SCHEMA, and its type in Spark."""
 
     in_row: str
     spark_type: str
@@ -49,7 +49,7 @@ _MARK = "\ufffdhex:"
 
 
 def header_name_text(name: bytes) -> str:
-    """Return the name as the column has it."""
+    """Return a header name as text; a name that is not UTF-8 becomes hexadecimal digits."""
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -58,5 +58,5 @@ def header_name_text(name: bytes) -> str:
 
 
 def header_name_bytes(text: str) -> bytes:
-    """Return the name as the log had it: the inverse of `header_name_text`."""
+    """Return the bytes of a header name, from the result of `header_name_text`."""
     return bytes.fromhex(text.removeprefix(_MARK)) if text.startswith(_MARK) else text.encode()

@@ -1,11 +1,11 @@
-"""Types of columns in words: `int64`, `decimal(10,2)`, `list<string>`, `struct<a: int64>`.
+"""Types of columns and their names: `int64`, `decimal(10,2)`, `list<string>`, `struct<a: int64>`.
 
-The words are used in declarations, manifests and messages. Each means exactly one Arrow type.
+The names are used in declarations, manifests and messages. Each stands for exactly one Arrow type.
 
     boolean int8 int16 int32 int64 float32 float64 string binary date
-    timestamp timestamp(ms) timestamp(us)    an instant, in UTC; alone: microseconds
-    datetime datetime(ms) datetime(us)       a time without a zone
-    time(ms) time(us)                        of a day
+    timestamp timestamp(ms) timestamp(us)    an instant in UTC, by default in microseconds
+    datetime datetime(ms) datetime(us)       a date and time without a zone
+    time(ms) time(us)                        a time of day
     decimal(PRECISION,SCALE)                 precision up to 38, as in Spark
     json                                     any value, as the text of its JSON
     list<T> map<T> struct<NAME: T, …>        keys of a map are strings
@@ -68,7 +68,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 class Type:
     """A type: `kind` is a plain word, `decimal`, `list`, `map` or `struct`.
 
-    `fields` are those of a struct; a list and a map have one, without a name.
+    `fields` are the fields of a struct. A list or a map has one field without a name.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class Type:
         return self.fields[0][1]
 
     def has(self, kind: str) -> bool:
-        """Return whether the type is of this kind, or contains one that is."""
+        """Return whether the type is of this kind, or contains a type of this kind."""
         return self.kind == kind or any(each.has(kind) for _, each in self.fields)
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Type:
 
 
 def plain(kind: str) -> Type:
-    """Return the type of this plain word."""
+    """Return the plain type of this name."""
     assert kind in _PLAIN
     return Type(kind)
 
@@ -132,7 +132,10 @@ def struct_of(fields: tuple[tuple[str, Type], ...]) -> Type:
 
 
 def type_at(kind: Type, path: tuple[str, ...]) -> Type | None:
-    """Return the type of the field at `path`, with `[]` and `{}` for elements; None if absent."""
+    """Return the type of the field at `path`; None if there is none.
+
+    In a path, `[]` is the element of a list, and `{}` the value of a map.
+    """
     found: Type | None = kind
     for name in path:
         if found is None:
@@ -143,9 +146,9 @@ def type_at(kind: Type, path: tuple[str, ...]) -> Type | None:
 
 
 def other_unit(one: Type, other: Type, *, scales: bool) -> tuple[str, str] | None:
-    """Return the first types at the same place in both that differ in their unit or scale.
+    """Return the first pair of types, at the same place in both, that differ only in their unit.
 
-    These are times; with `scales` also decimals, whose numbers do not show their scale.
+    The unit is that of times. With `scales`, decimals that differ in scale are returned too.
     """
     if one.kind != other.kind and one.kind[-4:] in _UNITS and other.kind[-4:] in _UNITS:
         return (one.kind, other.kind) if one.kind[:-4] == other.kind[:-4] else None
@@ -159,7 +162,7 @@ def other_unit(one: Type, other: Type, *, scales: bool) -> tuple[str, str] | Non
 
 
 def decimal_of(precision: int, scale: int) -> Type:
-    """Return a decimal type. Raises OttlaError for a decimal that Spark does not have."""
+    """Return a decimal type. Raises OttlaError for a precision or scale that Spark lacks."""
     if not (0 < precision <= _PRECISION_MAX and 0 <= scale <= precision):
         raise _wrong(
             f"decimal({precision},{scale})",
@@ -169,7 +172,7 @@ def decimal_of(precision: int, scale: int) -> Type:
 
 
 def parse_type(words: str) -> Type:
-    """Parse a type in words. Raises OttlaError INVALID_REQUEST."""
+    """Parse the name of a type. Raises OttlaError INVALID_REQUEST."""
     reader = _Words(words)
     found = reader.type(0)
     if reader.token:
@@ -186,7 +189,7 @@ def _unquoted(name: str) -> str:
 
 
 class _Words:
-    """Reads a type token by token; `token` is the next one, empty at the end."""
+    """Parses a type token by token. `token` is the next token, empty at the end."""
 
     def __init__(self, words: str) -> None:
         self._words = words

@@ -1,13 +1,13 @@
 """Reads Avro values, with one function for each type in the schema.
 
-fastavro's compiled reader is not used: it takes a negative branch of a union for the last one, and
-a deep value of a recursive schema crashes its process. A record that kills its worker blocks a load
-for ever. Here every length and index is checked before it is used.
+fastavro's compiled reader is not used: it reads a negative branch of a union as the last branch,
+and a deep value of a recursive schema crashes its process. A record that crashes its worker blocks
+a load for ever. Here every length and index is checked before it is used.
 
-Times and decimals stay numbers and bytes, which Arrow takes as they are, also where they lie
-beyond what Python's dates hold. A union of null and one type is that type, nullable; one of
-several numbers is the widest of them. Of others each branch is a field of a struct (`member0`,
-`member1`, as Spark has it), one of which is not null.
+Times stay numbers and decimals stay bytes, which Arrow converts, even if they do not fit into
+Python's dates. A union of null and one type becomes that type, nullable. A union of several number
+types becomes the widest of them. Any other union becomes a struct with a field for each branch
+(`member0`, `member1`, as in Spark), one of which is not null.
 """
 
 import json
@@ -22,7 +22,7 @@ from ottla.lake.rows.value_reader import BadValue, SchemaUnusable
 
 
 def _base(kind: str) -> str:
-    """Return the primitive type in which Connect writes values of a column's type."""
+    """Return the Avro primitive that Kafka Connect writes for a column's type."""
     return "int" if kind in {"date", "time(ms)"} else "long"
 
 
@@ -34,18 +34,18 @@ _LOGICAL = {
     ("long", "timestamp-micros"): "timestamp(us)",
     ("long", "local-timestamp-millis"): "datetime(ms)",
     ("long", "local-timestamp-micros"): "datetime(us)",
-    # Connect's converter writes the name of a logical type beside Avro's own type.
+    # Kafka Connect's converter adds the name of its logical type to Avro's type.
     **{(_base(kind), name): kind for name, kind in CONNECT_TYPES.items()},
 }
 _NAMED = frozenset({"record", "error", "enum", "fixed"})
 _NUMBERS = ("int32", "int64", "float32", "float64")
 _DEPTH_MAX = 64
-# The most types of fields in a schema; a named type counts each time that it is used.
+# The most types in a schema. A named type counts each time that it is used.
 _NODES_MAX = 5_000
 
 
 class _Cursor:
-    """Bytes, and the position of reading in them."""
+    """A position in bytes that are being read."""
 
     __slots__ = ("content", "position")
 
@@ -59,7 +59,7 @@ Read = Callable[[_Cursor], Any]
 
 @dataclass(frozen=True, slots=True)
 class _AvroType:
-    """The reader and the type of a schema's values, and whether they take any bytes."""
+    """The reader and the type of a schema's values, and whether a value takes any bytes."""
 
     read: Read
     type: Type
@@ -68,10 +68,10 @@ class _AvroType:
 
 
 class AvroReader:
-    """Reads values that were written by the schema in `text`.
+    """Reads values that were written with the schema in `text`.
 
-    `references` are the texts of schemas whose names `text` uses, each before it is used.
-    Raises SchemaUnusable.
+    `references` are the texts of schemas whose names `text` uses, in the order of their use. Raises
+    SchemaUnusable.
     """
 
     def __init__(self, text: str, references: Sequence[str] = ()) -> None:
@@ -86,7 +86,7 @@ class AvroReader:
         self._read = node.read
 
     def read(self, content: bytes) -> Any:
-        """See `reading.ValueReader`."""
+        """Return the decoded value, as `value_reader.ValueReader` says."""
         cursor = _Cursor(content)
         try:
             found = self._read(cursor)
@@ -101,7 +101,7 @@ class AvroReader:
 
 
 def _parsed(text: str) -> Any:
-    """Return a schema's JSON; a bare word is the name of a primitive type."""
+    """Parse a schema's JSON. A word without quotes is the name of a primitive type."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -199,7 +199,10 @@ _PRIMITIVES: Mapping[str, _AvroType] = {
 
 
 def _blocks(cursor: _Cursor) -> Iterator[int]:
-    """Yield the number of items in each block of an array or map. An item has at least one byte."""
+    """Yield the number of items in each block of an array or map.
+
+    As an item has at least one byte, a number above the remaining bytes is an error.
+    """
     while count := _long(cursor):
         if count < 0:
             count = -count
@@ -264,10 +267,10 @@ def _member(label: str, branch: Read) -> Read:
 
 
 class _SchemaWalk:
-    """Walks schemas; remembers named types, which later ones may use."""
+    """Builds readers for schemas, and remembers named types, which later schemas may use."""
 
     def __init__(self) -> None:
-        # By full name; None while the type's own fields are being walked.
+        # By full name. A type is None while its own fields are being walked.
         self._named: dict[str, _AvroType | None] = {}
 
     def node(self, schema: Any, namespace: str, depth: int) -> _AvroType:
@@ -293,7 +296,7 @@ class _SchemaWalk:
             return _AvroType(_map(inner.read), map_of(inner.type), size=inner.size + 1)
         inner = self.node(schema["items"], space, depth + 1)
         if not inner.takes_bytes:
-            # Items without bytes would let a few bytes claim 2^60 of them.
+            # With items of no bytes, a record of few bytes could claim 2^60 items.
             raise SchemaUnusable("the schema has an array whose items take no bytes")
         return _AvroType(_array(inner.read), list_of(inner.type), size=inner.size + 1)
 
@@ -366,7 +369,7 @@ class _SchemaWalk:
 
 
 def _primitive(kind: str, schema: Mapping[str, Any]) -> _AvroType:
-    """Return a primitive type, with the column's type that its logical type or Connect names."""
+    """Return a primitive type, with the column type of its logical type, if it has one."""
     found = _PRIMITIVES[kind]
     if kind == "bytes":
         return replace(found, type=_decimal(schema) or found.type)
@@ -377,9 +380,9 @@ def _primitive(kind: str, schema: Mapping[str, Any]) -> _AvroType:
 
 
 def _decimal(schema: Mapping[str, Any]) -> Type | None:
-    """Return a decimal type; None if the schema is none, or has a scale that Spark lacks.
+    """Return a decimal type; None if the schema is no decimal, or has a scale that Spark lacks.
 
-    Connect writes a precision of 64 if it does not know the precision.
+    Kafka Connect writes a precision of 64 if it does not know the precision.
     """
     if schema.get("logicalType") != "decimal":
         return None

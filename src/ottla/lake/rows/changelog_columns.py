@@ -1,8 +1,8 @@
-"""The columns of a changelog table's rows, and which of its rows are deletions.
+"""The columns of a changelog table's rows, and the rule that says which rows are deletions.
 
-Typed columns follow the raw ones. They are derived only from a row's key and value and the table's
-schema, so rows of an earlier schema are decoded again when they are rewritten. A deletion is a
-record with a null value, or a Debezium envelope whose operation is `d`.
+Typed columns follow the raw columns. They can be derived from a row's key and value, so rows of an
+earlier schema are decoded again when they are rewritten. A deletion is a record with a null value,
+or a Debezium envelope whose operation is `d`.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ _OF_NO_ROW = ("t", "m")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns after the raw ones. `sorting` is None if there are none. Can be pickled."""
+    """The typed columns of a changelog table. `sorting` is None if it has none. Can be pickled."""
 
     sorting: RowSorting | None = None
 
@@ -45,18 +45,18 @@ class Columns:
 
     @property
     def schema(self) -> Any:
-        """Return all columns of a change."""
+        """Return all columns of a change: the raw columns, then the typed columns."""
         return pa.schema([*ROW_SCHEMA, *self.typed])
 
     @property
     def operation(self) -> str | None:
-        """Return the column with Debezium's operation, if there is one."""
+        """Return the name of the column with Debezium's operation; None if there is none."""
         return operation_of(self.sorting.decode, self.sorting.schema) if self.sorting else None
 
     def decoded(self, rows: pa.Table) -> pa.Table:
-        """Return rows of a file with another schema, or without one, in these typed columns.
+        """Decode rows of a file with another schema again, to these typed columns.
 
-        Values that cannot be decoded become null: such rows were accepted by earlier rules.
+        Values that cannot be decoded become null, as earlier rules may have accepted such rows.
         """
         if self.sorting is None:
             return rows
@@ -73,7 +73,7 @@ class Columns:
 
 
 def columns_from(schema: TableSchema | None) -> Columns:
-    """Return the columns that a manifest names."""
+    """Return the columns that a manifest records."""
     if schema is None:
         return Columns()
     return Columns(RowSorting(decode_from(schema.decode), typed_schema(schema)))
@@ -90,14 +90,17 @@ def operations_only(columns: Columns) -> Columns:
 
 
 def operation_of(decode: Decode, schema: TypedSchema) -> str | None:
-    """Return the column with Debezium's operation; None if values are not envelopes."""
+    """Return the name of the column with Debezium's operation; None if there is none."""
     if decode.value is None or not decode.value.debezium:
         return None
     return next((one.name for one in schema.value if one.source == ("op",)), None)
 
 
 def holds(rows: pa.Table | pa.RecordBatch, operation: str | None) -> Flags:
-    """Return which rows have a value, that is all but deletions, by the column `operation`."""
+    """Return a flag for each row: True for a value, False for a deletion.
+
+    `operation` is the column with Debezium's operation, or None.
+    """
     found: Flags = rows.column("value").is_valid().to_numpy(zero_copy_only=False)
     if operation is not None:
         deleted = pc.fill_null(pc.equal(rows.column(operation), _DELETION), False)
@@ -106,7 +109,7 @@ def holds(rows: pa.Table | pa.RecordBatch, operation: str | None) -> Flags:
 
 
 def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
-    """Return which rows are a truncate or message of Debezium, which change no row of a key."""
+    """Return a flag for each row: True for Debezium's truncate and message, which have no key."""
     if operation is None:
         return np.zeros(rows.num_rows, np.bool_)
     found: Flags = pc.is_in(rows.column(operation), pa.array(_OF_NO_ROW)).to_numpy(False)
@@ -114,7 +117,7 @@ def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
 
 
 def require_fitting(decode: Decode | None, before: TableSchema | None, is_new: bool) -> None:
-    """Raise OttlaError if `decode` drops raw columns, or other records would become deletions."""
+    """Raise OttlaError if `decode` drops raw columns, or changes which records are deletions."""
     if decode is None:
         return
     if not decode.keep_raw:

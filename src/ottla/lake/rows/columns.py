@@ -1,7 +1,7 @@
 """Converts record batches to Arrow columns, without a Python object for each record.
 
-The compiled walk finds the places of keys and values in the fetched buffer; Arrow gathers them from
-there in one call for each column. Only records with headers are processed one by one.
+The compiled walk finds the positions of keys and values in the fetched buffer. Arrow then copies
+them in one call for each column. Only headers are processed record by record.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ Columns = npt.NDArray[np.int64]
 # A larger timestamp in milliseconds does not fit into Spark's microseconds.
 _TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
 
-# Used in place of the append time for batches that have none.
+# Marks batches with create time, which have no append time.
 _CREATE_TIME = -2
 
 
 class ColumnBuilder:
-    """Collects whole batches of one partition; returns their rows within [start, end) as Arrow.
+    """Collects whole batches of one partition, and returns their rows within [start, end) as Arrow.
 
-    Added batches stay in memory until `take` is called: uncompressed ones as the fetched buffer
-    itself, others as expanded records. `start` may be raised while no rows wait. A timestamp that
-    does not fit raises an error, or becomes null with `null_bad_timestamps`; `bad_times` then has
-    it by offset.
+    Batches stay in memory until `take` is called: uncompressed batches in the fetched buffer,
+    compressed batches as decompressed records. `start` may be raised while no rows wait. A
+    timestamp that does not fit raises an error. With `null_bad_timestamps` it becomes null, and is
+    added to `bad_times` by offset.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class ColumnBuilder:
 
     def _reset(self) -> None:
         self._walk = walking.Walk()
-        # Buffers that hold records. A row's positions count from the start of the first one, as if
-        # all were joined.
+        # Buffers with records. The positions of a row count from the start of the first buffer, as
+        # if all were joined.
         self._pieces: list[bytes] = []
-        # The number of records and the time of each batch.
+        # The number of records and the append time of each batch.
         self._counts: list[int] = []
         self._append_times: list[int] = []
         self.payload_bytes = 0
@@ -72,7 +72,7 @@ class ColumnBuilder:
     def add(self, buffer: bytes, position: int, header: BatchHeader) -> int:
         """Add the data batch at `position`; return how many of its records lie in the range.
 
-        Raises CorruptBatch if its records are not well formed; then nothing of it was added.
+        Raises CorruptBatch if its records are not well formed. Then nothing was added.
         """
         if header.compression == Compression.NONE:
             content, first, after = buffer, position + HEADER_SIZE, position + header.size
@@ -91,7 +91,7 @@ class ColumnBuilder:
             header.base_timestamp,
             payload_bytes - len(content),
         )
-        # The walk may raise, so nothing is changed before it.
+        # The walk may have raised, so the state is changed only after it.
         if is_new:
             self._pieces.append(content)
             self.payload_bytes = payload_bytes
@@ -107,8 +107,8 @@ class ColumnBuilder:
     def add_plain(self, buffer: bytes, position: int, offset: int, rows_max: int) -> int:
         """Add the plain batches (`Walk.add_plain`) at `position`, from `offset` on.
 
-        Stops at the first batch that is not plain, at the end of the range, or once `rows_max` rows
-        wait. Returns the position after the added batches, or `position` if there were none.
+        It stops at the first batch that is not plain, at the end of the range, or once `rows_max`
+        rows wait. Returns the position after the added batches.
         """
         is_new = not self._pieces or self._pieces[-1] is not buffer
         payload_bytes = self.payload_bytes + (len(buffer) if is_new else 0)
@@ -125,7 +125,7 @@ class ColumnBuilder:
         return after
 
     def take(self) -> pa.RecordBatch | None:
-        """Return the rows so far (None: none) and forget them."""
+        """Return the rows so far, or None if there are none, and forget them."""
         rows = _rows(self._walk)
         payload = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         append_times = np.repeat(np.array(self._append_times, np.int64), self._counts)
@@ -184,8 +184,8 @@ def _gathered(payload: bytes, rows: Columns, position_column: int, length_column
     null = lengths < 0
     if null.all():
         return pa.nulls(len(rows), pa.binary())
-    # Treat the strings and the gaps between them as one array over the payload; take every other
-    # one.
+    # Treat strings and the gaps between them as one array over the payload, and take every second
+    # element.
     bounds = np.empty(2 * len(rows) + 1, np.int32)
     bounds[0:-1:2] = positions
     bounds[1::2] = positions + np.maximum(lengths, 0)
@@ -210,7 +210,7 @@ def _headers(payload: bytes, rows: Columns) -> Any:
 
 
 def _pairs(payload: bytes, rows: Columns) -> Iterator[Header]:
-    """Yield the headers of records that have some; the walk has checked that they fit."""
+    """Yield the headers of these records, whose lengths the walk has checked."""
     for row in rows:
         position = int(row[walking.HEADERS_POSITION])
         for _ in range(int(row[walking.HEADER_COUNT])):

@@ -1,8 +1,8 @@
-"""Converts Python values to Arrow columns; a value that does not fit only affects its own row.
+"""Converts Python values to Arrow columns. A value that does not fit only affects its own row.
 
-If all values have exactly the kinds that a column's type takes, Arrow makes the column in one call.
-Only if that fails is it made value by value. Whether a row is good never depends on other rows.
-Stricter than Arrow: 1.5 is not an integer, True is not a number, a text is not a list.
+If all values have the Python type of the column's type, Arrow makes the column in one call.
+Otherwise it is made value by value. The conversion is stricter than Arrow's: 1.5 is not an integer,
+True is not a number, and a text is not a list.
 """
 
 import base64
@@ -29,10 +29,10 @@ _MILLIS_MAX = _INT64_MAX // 1_000
 _PER_SECOND = {"(ms)": 1_000, "(us)": 1_000_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
-# Enough for 38 digits at any scale; more digits than that are refused, not rounded.
+# Enough for 38 digits at any scale. A number with more digits is an error, and never rounded.
 _DECIMALS = Context(prec=100)
 
-# Values that Arrow takes as they are, without changing or truncating any.
+# The Python type, by type of column, whose values Arrow converts without a loss.
 _TAKEN_AS_THEY_ARE: Mapping[str, type] = {
     "boolean": bool,
     "int8": int,
@@ -54,10 +54,10 @@ _NONE = type(None)
 
 @dataclass(slots=True)
 class Findings:
-    """The problems in a batch, by row (`errors`), and its new or wider fields (`news`).
+    """The errors in a batch, by row, and its new or wider fields.
 
-    `news` has a field's path, the first row with it and the `type_of` its value. Rows in `waiting`
-    have no other error than that their columns are too narrow.
+    `news` has the first row and the type (`type_of`) of each new field, by path. The only error of
+    rows in `waiting` is that a column is too narrow.
     """
 
     errors: dict[int, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Findings:
 
 
 class Converter:
-    """Makes the columns of one batch. `texts`: the values are from CSV, all of them texts."""
+    """Makes the columns of one batch. With `texts`, all values are texts, from CSV."""
 
     def __init__(
         self, rules: FieldRules = IGNORE, *, texts: bool = False, base64_decimals: bool = False
@@ -77,9 +77,9 @@ class Converter:
         self.findings = Findings()
 
     def column(self, values: Sequence[Any], wanted: Type, path: Path, rows: Sequence[int]) -> Any:
-        """Return an array of `wanted`, null where a value does not fit.
+        """Return an array of type `wanted`, with null for a value that does not fit.
 
-        `rows` has the row in the batch of each value.
+        `rows` has the row number in the batch of each value.
         """
         match wanted.kind:
             case "struct":
@@ -91,19 +91,19 @@ class Converter:
         return self._plain(values, wanted, path, rows)
 
     def refuse(self, row: int, path: Path, why: str) -> None:
-        """Make a row a bad one; only the first error of a row is kept."""
+        """Record an error of a row. Only the first error of a row is kept."""
         self.findings.errors.setdefault(row, f"{'.'.join(path)}: {why}" if path else why)
 
     def unknown(self, values: Sequence[Any], known: frozenset[str], path: Path, rows: Any) -> None:
-        """Look for fields that have no column."""
+        """Find fields that have no column, in objects at `path`."""
         for value, row in zip(values, rows, strict=True):
             if value is not None and not known >= value.keys():
-                for name in value:  # In the record's order, which decides the order of new columns.
+                for name in value:  # New columns have the order of the record's fields.
                     if name not in known:
                         self.found(row, (*path, name), value[name])
 
     def found(self, row: int, path: Path, value: Any) -> None:
-        """Note a field that has no column."""
+        """Record a field that has no column: as a new field, or as an error, by the rules."""
         try:
             found = self._rules.added(path, value)
         except DoesNotFit as error:
@@ -158,7 +158,7 @@ class Converter:
         pairs = [pair for value in kept if value is not None for pair in value.items()]
         flat_rows = _rows_of_items(kept, rows)
         keys = self._plain([key for key, _ in pairs], Type("string"), (*path, "{}"), flat_rows)
-        # The row is refused, but Arrow's maps allow no null keys.
+        # A row with a bad key has an error already, but Arrow's maps allow no null keys.
         keys = pc.fill_null(keys, "")
         inner = self.column([one for _, one in pairs], wanted.element, (*path, "{}"), flat_rows)
         return pa.MapArray.from_arrays(_offsets(kept), keys, inner, type=wanted.arrow)
@@ -190,7 +190,7 @@ class Converter:
 
 
 def _quickly(values: Sequence[Any], wanted: Type, *, texts: bool) -> Any:
-    """Return the column from one call to Arrow; None if values must be checked one by one."""
+    """Return the column from one call to Arrow, or None if values must be converted one by one."""
     kinds = {type(value) for value in values}
     is_cast = wanted.kind != "json" if texts else wanted.kind in _CAST_FROM_TEXT
     try:
@@ -204,7 +204,7 @@ def _quickly(values: Sequence[Any], wanted: Type, *, texts: bool) -> Any:
 
 
 def _in_range(column: Any, wanted: Type) -> Any:
-    """Return the column if Spark can hold its times. Raises ValueError."""
+    """Return the column if its times fit into Spark's timestamps. Raises ValueError otherwise."""
     if wanted.kind in {"timestamp(ms)", "datetime(ms)"}:
         extremes = pc.min_max(column.cast(pa.int64()))
         for which in ("min", "max"):
@@ -214,13 +214,13 @@ def _in_range(column: Any, wanted: Type) -> Any:
 
 
 def _rows_of_items(kept: Sequence[Any], rows: Sequence[int]) -> list[int]:
-    """Return the row of each item of the lists or maps in `kept`."""
+    """Return the row number of each item of the lists or maps in `kept`."""
     pairs = zip(kept, rows, strict=True)
     return [row for value, row in pairs if value is not None for _ in value]
 
 
 def _offsets(kept: Sequence[Any]) -> Any:
-    """Return the start of each list among all elements; null for a list that is null."""
+    """Return the start offset of each list for Arrow, with null for a list that is null."""
     ends = list(accumulate((0 if value is None else len(value) for value in kept), initial=0))
     mask = [value is None for value in kept] + [False]
     return pa.array(
@@ -232,7 +232,7 @@ def _offsets(kept: Sequence[Any]) -> Any:
 
 
 def _from_text(text: str, wanted: Type) -> Any:
-    """Return the value of a text in CSV, as Arrow casts it."""
+    """Return the value of a CSV field, as Arrow casts it from text."""
     if wanted.kind == "json":
         return text
     try:
@@ -246,7 +246,7 @@ def _from_text(text: str, wanted: Type) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Return the value as JSON; bytes in base64, decimals as texts. Raises DoesNotFit."""
+    """Return the value as JSON, with bytes in base64 and decimals as text. Raises DoesNotFit."""
     try:
         text = json.dumps(
             value, default=_json_default, ensure_ascii=False, separators=(",", ":"), sort_keys=True
@@ -322,7 +322,7 @@ def _bytes(value: Any) -> bytes:
 
 def _decimal(value: Any, wanted: Type, base64_decimals: bool) -> Decimal:
     if isinstance(value, bytes) or (isinstance(value, str) and base64_decimals):
-        # Avro and Kafka Connect encode the unscaled number in two's complement.
+        # Avro and Kafka Connect encode a decimal as its unscaled number in two's complement.
         unscaled = int.from_bytes(_bytes(value), "big", signed=True)
         value = Decimal(unscaled).scaleb(-wanted.scale, _DECIMALS)
     elif isinstance(value, float):
@@ -356,7 +356,7 @@ def _date(value: Any) -> int:
 
 
 def _time(value: Any, kind: str) -> int:
-    """Return a time as an Arrow integer: in the type's unit, since 1970 or midnight."""
+    """Return a time as an integer for Arrow, in the type's unit since 1970 or midnight."""
     per_second = _PER_SECOND[kind[-4:]]
     if isinstance(value, str):
         number = _time_of_text(value, kind, per_second)

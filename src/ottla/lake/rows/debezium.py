@@ -1,8 +1,8 @@
-"""Debezium's envelopes, which hold a database row before and after a change.
+"""Converts Debezium's envelopes, which contain a database row before and after a change.
 
-An envelope becomes four columns: `op` (c, u, d, r, t), `before`, `after`, and `source_ts`, when the
-database made the change. A key is its fields. Where a converter wrote schema and payload, the
-payload is taken; Kafka Connect's schema then gives the columns their types.
+An envelope becomes four columns: `op` (c, u, d, r, t), `before`, `after`, and `source_ts`, the time
+of the change in the database. The fields of a key become columns. If a converter wrote a schema and
+a payload, the payload is decoded, and Kafka Connect's schema decides the types of the columns.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _CONNECT = {
     "string": "string",
     "bytes": "binary",
 }
-# Kafka Connect's and Debezium's names of logical types, and the types of their columns.
+# The types of columns for logical types of Kafka Connect and Debezium.
 CONNECT_TYPES = {
     "org.apache.kafka.connect.data.Date": "date",
     "org.apache.kafka.connect.data.Time": "time(ms)",
@@ -42,7 +42,10 @@ _TEXT_TYPES = {"io.debezium.time.ZonedTimestamp": "timestamp(us)"}
 
 
 def flattened(value: Any, side: Side) -> Any:
-    """Return the fields of an envelope as columns. Raises BadValue if the value is no envelope."""
+    """Return an envelope as an object with the fields of the columns.
+
+    Raises BadValue if the value is not an envelope.
+    """
     if isinstance(value, dict) and value.keys() == {"schema", "payload"}:
         value = value["payload"]
     if value is None or side == "key":
@@ -60,7 +63,7 @@ def flattened(value: Any, side: Side) -> Any:
 
 
 def flattened_type(found: Type | None, side: Side) -> Type | None:
-    """Return the type of flattened values for a type of envelopes; None if it is not clear."""
+    """Return the type of flattened values for the type of an envelope; None if it is unknown."""
     if found is None or side == "key":
         return found
     fields = dict(found.fields)
@@ -82,7 +85,7 @@ def envelope_columns(row: tuple[Column, ...]) -> tuple[Column, ...]:
 
 
 def connect_type(value: Any, side: Side) -> Type | None:
-    """Return the type in the Connect schema that accompanies a payload; None without one."""
+    """Return the type in the Connect schema beside a payload; None if there is no schema."""
     if not isinstance(value, dict) or value.keys() != {"schema", "payload"}:
         return None
     found = _connect_type(value["schema"], 0)

@@ -1,9 +1,9 @@
-"""Decodes raw rows to typed columns, and finds the rows to refuse. No I/O of its own.
+"""Decodes raw rows to typed columns, and finds bad rows.
 
 A record's key and value are decoded by their formats. A row that can't be read, or does not fit the
-columns, is refused, with stage, error and the number of its schema. The policy decides whether the
-load fails, the row becomes a dead letter, or its columns are null. A null key or value has null in
-all of its columns and is never an error.
+columns, is refused, with its stage, its error and its schema id. The policy (`on_bad_record`)
+decides whether the load fails, the row becomes a dead letter, or its columns become null. A null
+key or value has null in all of its columns, and is never an error.
 """
 
 import base64
@@ -37,16 +37,16 @@ from ottla.lake.rows.value_reader import (
     unframed,
 )
 
-# How many rows, and bytes of values, are decoded at once: Python objects take several times that.
+# This many rows or bytes of values are decoded at once. Python objects take several times that.
 _ROWS_AT_ONCE = 1 << 14
 _BYTES_AT_ONCE = 8 << 20
-# How many Connect schemas of a batch and of earlier ones are remembered for their types.
+# The types of at most this many schemas are remembered for new fields.
 _SCHEMAS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """The reason why a row has no typed columns, or not all of them."""
+    """A row that lacks some or all typed columns, and the reason."""
 
     row: int
     stage: str  # One of decode.key, decode.value and schema.
@@ -56,7 +56,7 @@ class RefusedRow:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The result for a batch; `columns` cover all its rows, in the order of the schema."""
+    """The result of decoding a batch. `columns` have all rows, in the order of the schema."""
 
     columns: Sequence[Any]
     refused: Sequence[RefusedRow] = ()
@@ -66,7 +66,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class _Parsed:
-    """One side (key or value) of a chunk: values by row, and the numbers of their schemas."""
+    """The keys or the values of a chunk, one for each row, and their schema ids."""
 
     values: list[Any]
     refused: list[RefusedRow] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Parsed:
 
 
 class Decoder:
-    """Decodes batches into the columns of `schema`. `schemas` has those that records name."""
+    """Decodes batches into the columns of `schema`. `schemas` has the schemas of the registry."""
 
     def __init__(
         self, decode: Decode, schema: TypedSchema, schemas: RegisteredSchemas | None = None
@@ -88,8 +88,8 @@ class Decoder:
     def decode(self, batch: pa.RecordBatch) -> Decoded:
         """Decode rows that have the columns `key` and `value`.
 
-        Raises OttlaError only if nothing can be decoded, for example if the registry does not
-        answer; a bad row is among the refused ones.
+        Bad rows are in `refused` of the result. Raises OttlaError only if no row can be decoded,
+        for example if the registry does not answer.
         """
         parts: list[list[Any]] = []
         refused: list[RefusedRow] = []
@@ -127,7 +127,7 @@ class _SideDecoder:
             path[0] for one in columns for path in (one.source, *one.also) if path
         )
         self._whole = any(not one.source for one in columns)
-        # Types in the schemas of the values; a field's type is looked up there.
+        # The types in the schemas of the values, in which the type of a new field is looked up.
         self._types: dict[int, Type] = {}
         self._other_units: dict[int, str] = {}
         self._connect_schema: Any = None
@@ -145,7 +145,10 @@ class _SideDecoder:
         refused: list[RefusedRow],
         news: dict[tuple[Side, Path], NewField],
     ) -> list[Any]:
-        """Return the columns of a chunk from row `start` on; add to `refused` and `news`."""
+        """Decode a chunk whose first row is `start`, and return its columns.
+
+        Bad rows are added to `refused`, new fields to `news`.
+        """
         parsed = self._parse(content)
         converter = Converter(
             self._field_rules,
@@ -198,7 +201,7 @@ class _SideDecoder:
         return parsed
 
     def _read(self, content: bytes) -> Any:
-        """Return the value in `content`, which begins with the number of its schema."""
+        """Return the value in `content`, which begins with its schema id."""
         number, rest = unframed(content)
         indexes: tuple[int, ...] = ()
         if self._how.kind == "protobuf":
@@ -217,12 +220,12 @@ class _SideDecoder:
             kind = reader.type
             if self._how.debezium:
                 kind = debezium.flattened_type(kind, self.side)
-            # Readers live as long as `schemas`, so no other reader can get this id.
+            # `schemas` keeps its readers, so `id` of another reader is never the same.
             self._types[id(reader)] = kind = kind or plain("json")
             self._other_units[id(reader)] = self._other_unit(kind)
 
     def _other_unit(self, kind: Type) -> str:
-        """Return a message if times of this type have another unit than their columns; else ""."""
+        """Return an error if a time or decimal has another unit than its column, otherwise ""."""
         for one in self._columns:
             for path in (one.source, *one.also):
                 found = type_at(kind, path)
@@ -233,7 +236,10 @@ class _SideDecoder:
         return ""
 
     def _learn_connect(self, value: Any) -> None:
-        """Learn types from the Connect schema in a JSON value. Raises BadValue."""
+        """Remember the types of the Connect schema in a JSON value.
+
+        Raises BadValue if a unit differs from that of its column.
+        """
         if self._how.kind != "json" or not isinstance(value, dict) or "schema" not in value:
             return
         if value["schema"] != self._connect_schema:
@@ -247,7 +253,7 @@ class _SideDecoder:
             raise BadValue(self._connect_unit, stage="schema")
 
     def _objects(self, parsed: _Parsed, converter: Converter) -> list[Any]:
-        """Return the values, with None for those that have no fields."""
+        """Return the values, with None for a value that is not an object."""
         found = []
         for row, value in enumerate(parsed.values):
             if value is not None and not isinstance(value, dict):
@@ -278,7 +284,7 @@ class _SideDecoder:
         parsed: _Parsed,
         converter: Converter,
     ) -> None:
-        """Refuse rows without a value for a required column; tombstones have none."""
+        """Refuse rows that have no value in a required column, except tombstones."""
         excused = {one.row for one in parsed.refused} | converter.findings.waiting
         for one, column in zip(self._columns, columns, strict=True):
             if one.nullable or not column.null_count:
@@ -289,7 +295,7 @@ class _SideDecoder:
 
 
 def fixed_reader(how: Format, columns: Sequence[Column]) -> ValueReader | None:
-    """Return the reader of all values of a format; None if each value names its schema."""
+    """Return the reader of all values of a format; None if each value has a schema id."""
     match how.kind:
         case "bytes":
             return BytesReader()
@@ -306,7 +312,7 @@ def fixed_reader(how: Format, columns: Sequence[Column]) -> ValueReader | None:
 
 
 def schema_reader(kind: str, schema: str, message: str | None) -> ValueReader:
-    """Return the reader of a declared schema. Raises OttlaError."""
+    """Return the reader of values of a declared schema. Raises OttlaError."""
     try:
         if kind == "avro":
             return AvroReader(schema)
@@ -316,7 +322,7 @@ def schema_reader(kind: str, schema: str, message: str | None) -> ValueReader:
 
 
 def _chunks(batch: pa.RecordBatch) -> list[tuple[int, int]]:
-    """Return where to cut a batch so that its values take some megabytes as Python objects."""
+    """Return chunks (start, size) of a batch that are small enough to be decoded at once."""
     count = batch.num_rows
     sizes = np.zeros(count, np.int64)
     for name in ("key", "value"):
@@ -351,7 +357,7 @@ def _at(value: Any, paths: Sequence[Path]) -> Any:
 def require_none(
     topic: str, partition: int, offsets: Callable[[int], int], decoded: Decoded
 ) -> None:
-    """Raise OttlaError INVALID_RECORD if a row was refused, as the policy `fail` demands."""
+    """Raise OttlaError INVALID_RECORD if a row was refused, for the policy `fail`."""
     if not decoded.refused:
         return
     first = decoded.refused[0]

@@ -1,8 +1,8 @@
-"""How a table's typed columns follow the fields of its records: inferred, added, widened, renamed.
+"""Adapts a table's typed columns to its records: columns are inferred, added, widened or renamed.
 
-Columns are never removed, and their types only become wider. Any other change is refused: with an
-error if a declaration asks for it, as a bad record if a record needs it. Texts stay strings: a text
-that looks like a time in a sample may be another text in the next record.
+Columns are never removed, and their types only become wider. If a declaration needs another change,
+it is an error; if a record needs one, it is a bad record. A text is always a string, even if it
+looks like a time, because the next record may have another text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +14,12 @@ from ottla.lake.model.decode_spec import Column, SchemaRules, Side, free_name
 from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.types import Type, decimal_of, list_of, map_of, plain, struct_of, type_at
 
-# The names of a field and of those that contain it; `[]` and `{}` for elements.
+# The path of names to a nested field. `[]` and `{}` are elements of lists and maps.
 Path = tuple[str, ...]
 
 _SIDES: tuple[Side, Side] = ("key", "value")
 _INT64 = 2**63
-# Objects with more names than this become maps rather than records.
+# An object with more fields than this becomes a column of type json.
 _FIELDS_MAX = 500
 _DEPTH_MAX = 16
 _INTEGERS = ("int8", "int16", "int32", "int64")
@@ -27,7 +27,7 @@ _JSON = plain("json")
 
 
 def type_of(value: Any, depth: int = 0) -> Type | None:
-    """Return the type of a JSON value; None if it shows none (null, an empty list)."""
+    """Return the type of a JSON value; None if it is unknown (null, an empty list)."""
     match value:
         case None:
             return None
@@ -56,7 +56,7 @@ def type_of(value: Any, depth: int = 0) -> Type | None:
 
 
 def merged_all(types: Iterable[Type | None]) -> Type | None:
-    """Return the type that all fit into; None if there is none."""
+    """Return the type into which all `types` fit; None if all of them are None."""
     found = None
     for one in types:
         if one is not None:
@@ -65,7 +65,7 @@ def merged_all(types: Iterable[Type | None]) -> Type | None:
 
 
 def merged(first: Type, second: Type) -> Type:
-    """Return the type that both fit into; `json` if there is none better."""
+    """Return the type into which both fit, which is `json` if no other does."""
     wide = widened(first, second)
     if wide is not None:
         return wide
@@ -82,11 +82,11 @@ def merged(first: Type, second: Type) -> Type:
 
 
 def widened(narrow: Type, other: Type) -> Type | None:
-    """Return the type that holds all values of both, exactly; None if there is none.
+    """Return the type that holds all values of both exactly; None if there is none.
 
-    Follows the growth of columns that table formats allow: larger integers, a larger float, more
-    digits, more fields. The unit of a time and the scale of a decimal stay: otherwise the same
-    bytes of a record could mean another value, and Iceberg has no such change.
+    Only changes that table formats allow are made: larger integers, a larger float, more digits,
+    more fields. The unit of a time and the scale of a decimal never change: otherwise the same
+    bytes of a record could mean another value, and Iceberg does not allow it.
     """
     if narrow == other:
         return narrow
@@ -124,14 +124,14 @@ class NewField:
 
 
 class DoesNotFit(Exception):
-    """Raised if a value does not fit into its column; says why."""
+    """Raised if a value does not fit into its column. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRules:
-    """Decides about fields without a column, and about values too wide for their column.
+    """Decides what to do with fields without a column, and with values too wide for their column.
 
-    `known` has types from the values' own schemas, which overrule those of the values.
+    `known` has the types of the values' schemas, which are preferred to types inferred from values.
     """
 
     rules: SchemaRules
@@ -140,7 +140,7 @@ class FieldRules:
     def added(self, path: Path, value: Any) -> Type | None:
         """Return the type of a column to add; None to leave the field out.
 
-        Raises DoesNotFit if the field makes its record a bad one.
+        Raises DoesNotFit if the field makes its record a bad record.
         """
         if self.rules.add == "ignore":
             return None
@@ -149,7 +149,7 @@ class FieldRules:
         return self._type_at(path) or type_of(value)
 
     def widened(self, path: Path, narrow: Type, value: Any) -> Type | None:
-        """Return the wider type that a column may take; None if there is none."""
+        """Return the wider type that a column gets for `value`; None if it may not be widened."""
         if self.rules.widen == "reject":
             return None
         other = self._type_at(path) or type_of(value)
@@ -169,9 +169,9 @@ _TWINS = {"before": "after", "after": "before"}
 def evolved(
     schema: TypedSchema, news: Sequence[NewField], *, envelopes: frozenset[Side] = frozenset()
 ) -> tuple[TypedSchema, list[str]]:
-    """Return the schema with all of `news`, and a sentence for each of them, in the same order.
+    """Return the schema with all of `news`, and a text for each change, in the same order.
 
-    `envelopes` are the sides with Debezium's envelopes, whose `before` and `after` grow together.
+    `envelopes` are the sides with Debezium's envelopes, whose `before` and `after` have one type.
     """
     changes = []
     found = schema
@@ -188,10 +188,11 @@ def evolved(
 def renamed(
     schema: TypedSchema, rename: Sequence[tuple[str, str]]
 ) -> tuple[TypedSchema, list[str]]:
-    """Return the schema with columns renamed, (new, old) each; a rename done already is skipped.
+    """Rename columns by pairs of a new and an old name; return the schema and the changes.
 
-    A renamed column takes a field of the new name, else one of the old name. Raises OttlaError if
-    there is no column of the old name, or another column has the new name.
+    A rename that was done before is skipped. A renamed column gets the value of the field with the
+    new name, or with the old name if there is none. Raises OttlaError if no column has the old
+    name, or another column has the new name.
     """
     found, changes = schema, []
     for new, old in rename:
@@ -214,10 +215,10 @@ def renamed(
 
 
 def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, list[str]]:
-    """Return the table's schema with a declaration's additions and wider types, and their list.
+    """Apply a declaration's new columns and wider types; return the schema and the changes.
 
-    Columns and fields that the declaration leaves out stay, and so does a type that is wider than
-    the declared one. Raises OttlaError if it asks for another type.
+    Columns that the declaration leaves out are kept, and so is a type that is wider than the
+    declared type. Raises OttlaError if a column would need another type.
     """
     found, changes = schema, []
     for side in _SIDES:
@@ -242,7 +243,7 @@ def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, l
 
 
 def _with(schema: TypedSchema, new: NewField) -> tuple[TypedSchema, str]:
-    """Return the schema with one new or wider field."""
+    """Return the schema with one new or wider field, and a text of the change."""
     columns = list(schema.of(new.side))
     words = ".".join(new.path)
     for place, one in enumerate(columns):
@@ -263,7 +264,7 @@ def _with(schema: TypedSchema, new: NewField) -> tuple[TypedSchema, str]:
 
 
 def _grown(kind: Type, path: Path, new: Type) -> Type:
-    """Return the type with a field added or widened at `path` below it."""
+    """Return the type with the field at `path` added or widened."""
     if not path:
         return widened(kind, new) or kind
     name, *rest = path

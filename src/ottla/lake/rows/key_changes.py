@@ -1,17 +1,17 @@
-"""What a changelog table keeps of each key: its latest value, or the times for which values held.
+"""Applies changes to the state of a changelog table: the latest values, or a history, of each key.
 
-Pure, by columns. A change is a record with a key; a null value deletes the key. Of two changes of a
-key in one partition the one with the higher offset counts, as in Kafka's compaction. A key may be
-in several partitions, where partitions were added to the topic: then the latest changes of each
-partition are compared, and the one with the higher timestamp counts, of equal ones that of the
-higher partition. The state of a table is the latest change of each key in each partition, deletions
-included. So changes may be applied in batches of any size, and a batch that is applied twice
-changes nothing.
+All functions are pure, and work on columns. A change is a record with a key; a null value deletes
+the key. In a partition, the change with the highest offset is the latest of its key, as in Kafka's
+compaction. If partitions were added to the topic, a key may be in several of them. Then the
+partition's latest change with the highest timestamp is visible, or that of the highest partition if
+timestamps are equal. The state of a table is the latest change of each key in each partition,
+deletions included. So changes may be applied in batches of any size, and a batch that is applied
+twice changes nothing.
 
-In a history a value holds from its record's timestamp until that of the next change of its key in
-its partition. The last value still holds (`valid_to` is null), unless the last change is a
-deletion, which only ends the previous value. Changes are ordered by offset. If a timestamp is
-earlier than that of the previous change, the previous one's is used, so that times never overlap:
+In a history, a value is valid from its record's timestamp until the timestamp of the next change of
+its key in its partition. The last value is still valid (`valid_to` is null), unless the last change
+is a deletion, which only ends the previous value. Changes are ordered by offset. If the timestamp
+of a change is earlier than that of the change before it, the later timestamp is used for both. So
 at any time a key has at most one value in a partition (`as_of`).
 """
 
@@ -28,15 +28,16 @@ from ottla.lake.model.schema import VALIDITY
 from ottla.lake.rows.changelog_columns import Flags, holds
 
 Numbers = npt.NDArray[np.int64]
-# The time of a record whose timestamp fits no column: before all others.
+# The time of a record whose timestamp does not fit into the column. It sorts before all others.
 _NO_TIME = np.int64(-(1 << 63))
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRows:
-    """A state in two parts: `visible` is the table, with one row for each key that is not deleted.
+    """The state of a table of latest values, in two parts.
 
-    `hidden` has deletions, and changes outdated by a change in another partition.
+    `visible` has one row for each key that is not deleted, and is what readers see. `hidden` has
+    deletions, and changes that a change in another partition replaces.
     """
 
     visible: pa.Table
@@ -49,15 +50,15 @@ def latest_changes(changes: pa.Table) -> pa.Table:
 
 
 def is_latest(changes: pa.Table) -> Flags:
-    """Return for each row whether it is the latest change of its key in its partition."""
+    """Return a flag for each row: whether it is the latest change of its key in its partition."""
     found, _ = _latest(_Changes(changes))
     return found
 
 
 def merged(state: pa.Table, changes: pa.Table, operation: str | None = None) -> LatestRows:
-    """Apply `changes` to `state`; both have the same columns, and no null key.
+    """Apply `changes` to `state`. Both have the same columns, and no null key.
 
-    `operation` is the column that says which rows delete (`changelog_columns.holds`).
+    `operation` is the column that says which rows are deletions (`changelog_columns.holds`).
     """
     rows = pa.concat_tables([state, changes])
     found = _Changes(rows)
@@ -72,7 +73,7 @@ def merged(state: pa.Table, changes: pa.Table, operation: str | None = None) -> 
 
 
 class _Changes:
-    """The columns that decide which change counts."""
+    """The columns that decide which change of a key is the latest."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.keys = key_codes(rows)
@@ -81,11 +82,11 @@ class _Changes:
 
 
 def _latest(rows: _Changes) -> tuple[Flags, Flags]:
-    """Return which rows are the latest change of their key and partition, and shared keys.
+    """Return two flags for each row: is it the latest change, and is its key in several partitions.
 
-    Shared keys are in several partitions. Hot: nearly always a key is in one partition and its
-    changes are in order of offset. Then the last row of a key is its latest change, and no sort is
-    needed. Keys for which this does not hold are found first, and only those are sorted.
+    Hot: nearly always a key is in one partition and its changes are in order of offset. Then the
+    last row of a key is its latest change, and no sort is needed. Other keys are found first, and
+    only their rows are sorted.
     """
     keys, partitions, offsets = rows.keys, rows.partitions, rows.offsets
     last = np.zeros(int(keys.max(initial=-1)) + 1, np.int64)
@@ -104,7 +105,7 @@ def _latest(rows: _Changes) -> tuple[Flags, Flags]:
 
 
 def _of_groups_with(flags: Flags, groups: Numbers) -> Flags:
-    """Return for each row whether any row of its group has the flag."""
+    """Return a flag for each row: whether any row of its group has a flag in `flags`."""
     found = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
     found[groups[flags]] = True
     of_rows: Flags = found[groups]
@@ -112,7 +113,7 @@ def _of_groups_with(flags: Flags, groups: Numbers) -> Flags:
 
 
 def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:
-    """Return the bucket, 0 … count - 1, of each key. It is the same in every process."""
+    """Return the bucket (0 to count - 1) of each key, which is the same in every process."""
     column = keys.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # An array without chunks.
         column = pa.array([], pa.binary())
@@ -125,7 +126,7 @@ def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:
 
 
 def ends_group(*columns: Numbers) -> Flags:
-    """Return whether each row of sorted columns is the last one with its values."""
+    """Return a flag for each row of sorted columns: whether it is the last with its values."""
     count = len(columns[0])
     ends = np.ones(count, np.bool_)
     if count > 1:
@@ -151,7 +152,7 @@ def integers(rows: pa.Table, name: str) -> Numbers:
 
 
 def times_of(rows: pa.Table) -> Numbers:
-    """Return timestamps in microseconds; a null one comes before all others."""
+    """Return timestamps in microseconds. A null timestamp sorts before all others."""
     times = rows.column("timestamp").cast(pa.int64())
     known: Numbers = times.fill_null(int(_NO_TIME)).to_numpy()
     return known
@@ -162,11 +163,10 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Values with their times, in columns `VALIDITY` after those of the changes.
+    """The rows of a history, with the columns `VALIDITY` after those of the changes.
 
-    `closed` values change no more. `open` values still hold; `open` also includes deletions that
-    are the last change of their key (distinguished by `typed.holds`): they end the previous value
-    and begin none.
+    `closed` has values that have ended, and never change again. `open` has the last change of each
+    key and partition: a value that is still valid, or a deletion (see `changelog_columns.holds`).
     """
 
     closed: pa.Table
@@ -176,8 +176,8 @@ class Intervals:
 def extended(open_rows: pa.Table, changes: pa.Table, operation: str | None = None) -> Intervals:
     """Apply `changes`, in any order, to the open rows.
 
-    A change is skipped if its offset is not above that of the open row with the same key and
-    partition. No key may be null. `operation` is the column that says which rows are deletions.
+    A change whose offset is not above that of the open row of its key and partition is skipped. No
+    key may be null. `operation` is the column that says which rows are deletions.
     """
     rows = pa.concat_tables([open_rows, _starting(changes)])
     keys, partitions, offsets = (
@@ -206,9 +206,10 @@ def nothing_yet(schema: pa.Schema) -> pa.Table:
 
 
 def as_of(intervals: pa.Table, micros: int) -> pa.Table:
-    """Return the values that held at a time (microseconds since 1970), in the changes' columns.
+    """Return the values that were valid at a time, with the columns of changes.
 
-    `intervals` are rows of visible files, or closed and open rows together; deletions are left out.
+    `micros` is in microseconds since 1970. `intervals` are rows of visible files, or closed and
+    open rows together; deletions are left out.
     """
     held = pc.and_(holds_at(intervals, micros), intervals.column("value").is_valid())
     rows = intervals.filter(held)
@@ -216,7 +217,7 @@ def as_of(intervals: pa.Table, micros: int) -> pa.Table:
 
 
 def holds_at(intervals: pa.Table | pa.RecordBatch, micros: int) -> Any:
-    """Return which rows held at a time, as an Arrow array."""
+    """Return a flag for each row, as an Arrow array: whether it was valid at a time."""
     moment = pa.scalar(micros, _TIME)
     begins, ends = intervals.column("valid_from"), intervals.column("valid_to")
     return pc.and_(
@@ -239,7 +240,7 @@ def _replaced(rows: pa.Table, starts: pa.Array, ends: pa.Array) -> pa.Table:
 
 
 def _comes_before_open(is_change: Flags, is_last: Flags) -> Flags:
-    """Return for each row of sorted groups whether it comes before its group's open row."""
+    """Return a flag for each row of sorted groups: whether it is before the group's open row."""
     group: Numbers = np.cumsum(is_last) - is_last
     place = np.arange(len(is_change))
     open_place = np.zeros(len(is_change), np.int64)
@@ -249,7 +250,7 @@ def _comes_before_open(is_change: Flags, is_last: Flags) -> Flags:
 
 
 def _repeats(*columns: Numbers) -> Flags:
-    """Return for each row of sorted columns whether it equals the previous row."""
+    """Return a flag for each row of sorted columns: whether it equals the previous row."""
     repeats = np.zeros(len(columns[0]), np.bool_)
     repeats[1:] = np.all([column[1:] == column[:-1] for column in columns], axis=0)
     return repeats

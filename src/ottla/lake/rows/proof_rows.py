@@ -1,7 +1,7 @@
-"""Decodes the sources of a file's typed columns again, and names differences.
+"""Checks typed columns: decodes keys and values again, and compares the result.
 
-If the file keeps keys and values, those are decoded; their hash proves that they are the topic's.
-Otherwise the topic's own records are decoded, as far as the topic still has them.
+If the file keeps keys and values, these are decoded; their hash proves that they are the topic's.
+Otherwise the records that the topic still has are decoded.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,19 +18,19 @@ from ottla.lake.rows.registry import schemas_of
 
 _NAMED_MAX = 10
 _BESIDE_HASH = ("timestamp", "timestamp_type")
-# The last two are columns of a history, which is compared as a whole.
+# `valid_from` and `valid_to` are columns of a history, which another check compares.
 _NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names, "valid_from", "valid_to"})
 
 
 class TypedCheck:
-    """Decodes rows again by one schema of the table."""
+    """Checks the typed columns of rows that were written with one schema of the table."""
 
     def __init__(self, schema: TableSchema) -> None:
         decode = decode_from(schema.decode)
         self._schema = typed_schema(schema)
         self._decoder = Decoder(decode, self._schema, schemas_of(decode))
         self.keeps_raw = decode.keep_raw
-        self.compared = 0  # The number of rows so far.
+        self.compared = 0  # The number of rows that were compared so far.
 
     def of_own_rows(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
         """Return problems in rows of a file that keeps keys and values."""
@@ -46,15 +46,14 @@ class TypedCheck:
     ) -> list[str]:
         """Return problems in rows of a file, compared with the topic's rows at the same offsets.
 
-        Offsets that only one side has are ignored. Both sides are in order of offset.
+        Both sides are in order of offset. Offsets that only one side has are ignored.
         """
         found: dict[str, list[int]] = {}
         for fresh, kept in _at_same_offsets(topic, stored):
             decoded = self._decoder.decode(fresh).columns
             offsets = kept.column("offset").to_numpy()
             self._compare(decoded, kept, offsets, found)
-            # The stored hash of a row identifies the original row; its columns may have been
-            # changed.
+            # The stored hash is that of the original row, but these columns may have been changed.
             for name in _BESIDE_HASH:
                 _compare_column(name, fresh.column(name), kept, offsets, found)
         return _named(found)
@@ -68,7 +67,7 @@ class TypedCheck:
     ) -> None:
         self.compared += len(offsets)
         columns = dict(zip(self._schema.names, decoded, strict=True))
-        # Columns of later loads are null; they occur only in other programs' files.
+        # Columns that later loads added must be null. Only files of other programs have them.
         for name in stored.schema.names:
             if name in columns or name not in _NOT_TYPED:
                 kind = stored.column(name).type
@@ -98,7 +97,7 @@ def _compare_column(
 def _at_same_offsets(
     topic: Iterable[pa.RecordBatch], stored: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the rows at offsets that both sides have, piece by piece."""
+    """Yield pairs of batches with the rows at offsets that both sides have."""
     fresh_batches, kept_batches = iter(topic), iter(stored)
     fresh, kept = next(fresh_batches, None), next(kept_batches, None)
     while fresh is not None and kept is not None:

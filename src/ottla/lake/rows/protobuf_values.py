@@ -1,9 +1,9 @@
-"""Reads Protobuf messages by the runtime's own parser, and compiles their schemas by protoc.
+"""Reads Protobuf messages with Google's runtime, and compiles their schemas with protoc.
 
-Unset fields are null if the field tracks presence; otherwise they have their default.
-An enum is the name of its number, the number itself where no name has it. Unsigned numbers become
-the next larger signed type. Timestamps are instants, wrappers their values, and
-`google.protobuf.Struct`, `Value`, `ListValue` and `Any` texts of JSON.
+An unset field is null if it tracks presence, otherwise it has its default. An enum becomes the name
+of its number, or the number if it has no name. Unsigned numbers become the next larger signed type.
+A Timestamp becomes a timestamp, a wrapper its value, and a `google.protobuf.Struct`, `Value`,
+`ListValue` or `Any` becomes JSON text.
 """
 
 import base64
@@ -38,10 +38,10 @@ _PROTOC_SECONDS_MAX = 60
 
 
 class ProtobufReader:
-    """Reads messages of one type out of a FileDescriptorSet (its bytes).
+    """Reads messages of one type, whose schema is in the bytes of a FileDescriptorSet.
 
-    `message` is its full name, or its place in the last file (`message_indexes`); None: the only
-    message of the last file. Raises SchemaUnusable.
+    `message` is the full name of the type, or its indexes in the last file (`message_indexes`), or
+    None for the only message of the last file. Raises SchemaUnusable.
     """
 
     def __init__(self, descriptors: bytes, message: str | tuple[int, ...] | None) -> None:
@@ -80,7 +80,7 @@ class ProtobufReader:
         return self._take(found)
 
     def _message(self, descriptor: Any, above: tuple[str, ...]) -> tuple[Type, Take]:
-        """Return the type of a message, and the function that makes its values."""
+        """Return the type of a message, and a function that converts a message to its value."""
         name = descriptor.full_name
         if name == "google.protobuf.Timestamp":
             return plain("timestamp(us)"), _micros
@@ -136,7 +136,7 @@ class ProtobufReader:
         return plain("int64" if kind == "uint32" else kind), _as_is
 
     def _to_json(self, message: Any) -> Any:
-        """Return the value to write as JSON in a column of type `json`."""
+        """Return the value of a message for a column of type `json`."""
         try:
             text = self._json_format.MessageToJson(message, descriptor_pool=self._pool)
             return json.loads(text)
@@ -167,7 +167,7 @@ def _as_is(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    """Return a map's key as a string, the only type of keys here."""
+    """Return the key of a map as a string, because columns only have maps with string keys."""
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
@@ -179,15 +179,15 @@ def _micros(stamp: Any) -> int:
 
 
 def compiled_file(path: Path) -> bytes:
-    """Return the FileDescriptorSet of a `.proto` file and its imports, the file itself last.
+    """Return the FileDescriptorSet of a `.proto` file and its imports. The file itself is last.
 
-    Imports are looked up in the file's own folder. Raises SchemaUnusable.
+    Imports are looked up in the file's folder. Raises SchemaUnusable.
     """
     return _compiled(path.name, path.parent)
 
 
 def compiled_texts(texts: Mapping[str, str], name: str) -> bytes:
-    """Compile files in memory, by the names that imports use. Raises SchemaUnusable."""
+    """Compile the file `name` of `texts`, which has files by name. Raises SchemaUnusable."""
     with TemporaryDirectory() as made:
         root = Path(made).resolve()
         for each, text in texts.items():
@@ -222,9 +222,9 @@ def _compiled(name: str, folder: Path) -> bytes:
 
 
 def schema_text(path: Path, kind: str) -> str:
-    """Return the schema of a file for `Format.schema`. `kind`: avro, debezium-avro or protobuf.
+    """Return the schema in a file, in the form of `Format.schema`. Raises OttlaError.
 
-    Raises OttlaError.
+    `kind` is avro, debezium-avro or protobuf.
     """
     try:
         if kind == "protobuf":

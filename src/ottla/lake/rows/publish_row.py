@@ -1,7 +1,7 @@
 """Converts rows of a DataFrame or a file to records, and checks their columns. Pure.
 
-The columns are those of Spark's Kafka sink, and the timestamp: `value` is required, all others may
-be absent or null.
+The columns are those of Spark's Kafka sink, and `timestamp`. The column `value` is required; other
+columns may be absent or null.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,11 @@ _SPARK_TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 class Row(NamedTuple):
-    """A record to send. None: the topic of the options, any partition, the time of sending."""
+    """A record to send.
+
+    If `topic` is None, the record goes to the topic of the options. If `partition` is None, the
+    producer chooses it. If `timestamp_ms` is None, it is the time of sending.
+    """
 
     key: bytes | None
     value: bytes | None
@@ -38,7 +42,7 @@ class Row(NamedTuple):
 
 
 def require_columns(types: Mapping[str, str], *, has_topic: bool) -> None:
-    """Check a DataFrame's columns by Spark's names of their types. Raises OttlaError.
+    """Check a DataFrame's columns. `types` are Spark's names of their types. Raises OttlaError.
 
     Columns other than `COLUMNS` are ignored, as in Spark's Kafka sink.
     """
@@ -56,7 +60,7 @@ def require_columns(types: Mapping[str, str], *, has_topic: bool) -> None:
 
 
 def rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    """Yield the rows of a batch with valid columns, in order; other columns are ignored."""
+    """Yield the rows of a batch, whose columns were checked, as records."""
     columns: dict[str, list[Any]] = {
         name: _plain(name, batch.column(place))
         for place, name in enumerate(batch.schema.names)
@@ -75,7 +79,7 @@ def _plain(name: str, column: pa.Array) -> list[Any]:
     if name in ("key", "value") and not pa.types.is_binary(column.type):
         column = pc.cast(column, pa.binary())
     elif name == "timestamp":
-        # Round down, as Spark does: a time in microseconds lies within its millisecond.
+        # Round microseconds down to milliseconds, as Spark does.
         column = pc.cast(pc.floor_temporal(column, unit="millisecond"), pa.timestamp("ms", "UTC"))
         column = pc.cast(column, pa.int64())
     plain: list[Any] = column.to_pylist()

@@ -29,7 +29,7 @@ _ATTEMPTS = 5
 _TIMEOUT_SECONDS = 10.0
 _REDIRECTS_MAX = 5
 _ANSWER_BYTES_MAX = 64 << 20
-# Time limit for a whole answer, which a server may send byte by byte.
+# The time limit for a whole answer, as a server may send it byte by byte.
 _ANSWER_SECONDS = 60.0
 _CHUNK_BYTES = 1 << 20
 # The longest part of an answer that a message repeats.
@@ -37,7 +37,8 @@ _SHOWN_MAX = 200
 _IS_IT_ONE = "is the URL that of a registry with Confluent's API?"
 # A registry refuses cycles of references, but an answer may be wrong.
 _REFERENCES_MAX = 200
-# Error codes for subject, version, schema. Any other 404 is from a server that is no registry.
+# The registry's error codes for a missing subject, version or schema. Any other 404 comes from a
+# server that is not a registry.
 _NOT_FOUND = frozenset({40401, 40402, 40403})
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 _HEADERS = {
@@ -50,7 +51,7 @@ Login = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 
 class _NoAnswer(OttlaError):
-    """Raised if one attempt failed and another may succeed."""
+    """Raised if an attempt failed and a retry may succeed."""
 
 
 class NoSuchSchema(Exception):
@@ -59,7 +60,10 @@ class NoSuchSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema: its text, its type, and the schemas it refers to, by name, each before its use."""
+    """A schema: its text, its type, and the schemas that it refers to.
+
+    `references` has the texts of these schemas by name, each after those that it refers to itself.
+    """
 
     id: int
     kind: str  # One of AVRO, PROTOBUF and JSON.
@@ -68,9 +72,10 @@ class RegisteredSchema:
 
 
 class SchemaRegistry:
-    """Asks one registry, at one or several URLs (`http://a:8081,http://b:8081`).
+    """A client of one registry, at one or several URLs (`http://a:8081,http://b:8081`).
 
-    Raises OttlaError if it does not answer or refuses access, because then no record is to blame.
+    If the registry does not answer or refuses access, OttlaError is raised, which fails the load,
+    because the records are not bad.
     """
 
     def __init__(
@@ -89,7 +94,7 @@ class SchemaRegistry:
         self._now_s = now_s
 
     def schema(self, number: int) -> RegisteredSchema:
-        """Return the schema with this number. Raises NoSuchSchema, OttlaError."""
+        """Return the schema with this id. Raises NoSuchSchema or OttlaError."""
         answer = self._get(f"/schemas/ids/{number}")
         text, kind = answer.get("schema"), answer.get("schemaType", "AVRO")
         if not isinstance(text, str) or not isinstance(kind, str):
@@ -101,7 +106,7 @@ class SchemaRegistry:
     def _refer(
         self, answer: Mapping[str, Any], found: dict[str, str], asked: set[tuple[str, int]]
     ) -> None:
-        """Add the schemas that an answer refers to, each after those that it refers to itself."""
+        """Add the schemas that `answer` refers to, each after those that it refers to itself."""
         for name, subject, version in _references(answer):
             if (subject, version) in asked:
                 continue
@@ -120,7 +125,7 @@ class SchemaRegistry:
             found[name] = str(one.get("schema"))
 
     def _get(self, path: str) -> Mapping[str, Any]:
-        """Return the answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
+        """Return the answer. Raises NoSuchSchema, or OttlaError after all attempts have failed."""
         urls = cycle(self._urls)
         tries = retried(self._attempts, _NoAnswer, first_s=0.2, longest_s=5.0, sleep=self._pause)
         for attempt in tries:
@@ -142,9 +147,9 @@ class SchemaRegistry:
     def _ask(self, url: str, path: str) -> Mapping[str, Any]:
         """Return the JSON object of one answer.
 
-        Raises NoSuchSchema, OttlaError, and other errors that may be retried. A redirect is
-        followed to another path of the same server or to its HTTPS, and nowhere else: a faulty
-        registry must not choose what a cluster's machines request.
+        Raises NoSuchSchema, OttlaError, or another error that may be retried. A redirect is only
+        followed to the same host, also from HTTP to HTTPS, because a faulty registry must not make
+        a cluster's machines send requests to other servers.
         """
         at, login = url + path, self._login
         for _ in range(_REDIRECTS_MAX):
@@ -174,7 +179,7 @@ class SchemaRegistry:
         raise ValueError(f"it redirects more than {_REDIRECTS_MAX} times")
 
     def _content(self, answer: requests.Response) -> bytes:
-        """Return the body of an answer, within its limits of time and size. Raises ValueError."""
+        """Return the body of an answer. Raises ValueError if it is too large or takes too long."""
         until_s = self._now_s() + _ANSWER_SECONDS
         content = bytearray()
         while chunk := answer.raw.read1(_CHUNK_BYTES):
@@ -187,7 +192,10 @@ class SchemaRegistry:
 
 
 def _refused(url: str, answer: requests.Response) -> str:
-    """Return the message of an error answer. Raises NoSuchSchema; OttlaError if it is final."""
+    """Return the message of an error that may be retried.
+
+    Raises NoSuchSchema, or OttlaError for an error that is not retried.
+    """
     code = answer.status_code
     try:
         body = json.loads(answer.raw.read(10_000))
@@ -210,17 +218,17 @@ def _refused(url: str, answer: requests.Response) -> str:
 
 
 def _authorities() -> str | bool:
-    """Return the path of the authorities that sign registries' certificates.
+    """Return the path of the certificate authorities that are trusted for a registry.
 
-    That is REQUESTS_CA_BUNDLE, else what SSL_CERT_FILE and SSL_CERT_DIR name, else the system's;
-    True means those of `requests`.
+    It comes from REQUESTS_CA_BUNDLE, from SSL_CERT_FILE or SSL_CERT_DIR, or from the system. If
+    there is none, True makes `requests` use its own authorities.
     """
     paths = ssl.get_default_verify_paths()
     return os.environ.get("REQUESTS_CA_BUNDLE") or paths.cafile or paths.capath or True
 
 
 def _redirected(url: str, asked: str, answer: requests.Response) -> str:
-    """Return the target of a redirect. Raises OttlaError for another server."""
+    """Return the target of a redirect. Raises OttlaError if it is on another server."""
     location = urljoin(asked, str(answer.headers["Location"]))
     before, after = urlsplit(asked), urlsplit(location)
     is_same = (before.scheme, before.netloc) == (after.scheme, after.netloc)
@@ -249,7 +257,7 @@ def _references(answer: Mapping[str, Any]) -> list[tuple[str, str, int]]:
 
 
 def _no_login(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Send no login: by default requests would use the user's .netrc."""
+    """Send no login. Without this function, requests would use the user's .netrc."""
     return request
 
 
@@ -275,7 +283,10 @@ def _wrong(message: str) -> OttlaError:
 
 
 class RegisteredSchemas:
-    """Readers by schema number, each made once. A bad schema affects each record that names it."""
+    """The readers of a registry's schemas, by schema id. Each reader is made once.
+
+    A schema that is missing or cannot be used makes each record with its id a bad record.
+    """
 
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
@@ -284,10 +295,10 @@ class RegisteredSchemas:
         self._descriptors: dict[int, bytes] = {}
 
     def reader(self, schema_id: int, indexes: tuple[int, ...]) -> ValueReader:
-        """Return the reader of a schema, and of the message at `indexes` in its file.
+        """Return the reader of a schema; in Protobuf, of the message at `indexes` in its file.
 
-        Raises BadValue if there is no such schema, or it cannot be used. Raises OttlaError if that
-        cannot be found out, because then no row is to blame.
+        Raises BadValue if the schema does not exist or cannot be used. Raises OttlaError if the
+        registry does not answer.
         """
         found = self._readers.get((schema_id, indexes))
         if found is None:
@@ -323,5 +334,5 @@ class RegisteredSchemas:
 
 
 def schemas_of(decode: Decode) -> RegisteredSchemas | None:
-    """Return the schemas of the registry that a declaration names; None without one."""
+    """Return the schemas of the registry that a declaration names; None if it names none."""
     return RegisteredSchemas(SchemaRegistry(decode.registry)) if decode.registry else None

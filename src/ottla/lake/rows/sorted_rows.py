@@ -1,4 +1,4 @@
-"""Sorts the rows that a task read: into rows with typed columns and dead letters."""
+"""Divides the rows that a task reads into rows with typed columns and dead letters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,18 +20,18 @@ from ottla.lake.rows.registry import schemas_of
 TIMESTAMP_STAGE = "timestamp"
 LATE_STAGE = "late"
 UNNAMED_STAGE = "event_time"
-# Objects with varying names would otherwise make a column of each name.
+# Limits new fields, because objects with ever different names would each add a column.
 _NEWS_MAX = 1_000
-# Engines name days of the years 1 to 9999, here in microseconds since 1970. A record's event time
-# may be in another year, mostly because a producer writes other units than it should.
+# Bucket names exist only for the years 1 to 9999, here in microseconds since 1970. An event time in
+# another year is mostly that of a producer that writes a wrong unit.
 _FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RowSorting:
-    """How a load's tasks sort their rows. Can be pickled.
+    """How a load's tasks divide their rows. Can be pickled.
 
-    `dead_timestamps`: a record whose timestamp fits no column is a dead letter.
+    With `dead_timestamps`, a record whose timestamp does not fit into the column is a dead letter.
     """
 
     decode: Decode = field(default_factory=Decode)
@@ -41,7 +41,7 @@ class RowSorting:
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows of one batch: `kept` with their typed columns, `dead` with dead-letter columns."""
+    """The rows of one batch: `kept` with `typed` columns, and `dead` with `reasons` as columns."""
 
     kept: pa.RecordBatch
     typed: Sequence[Any]
@@ -51,9 +51,10 @@ class SortedRows:
     def without(
         self, refused: Mapping[int, RefusedRow], bad_times: Mapping[int, int] | None = None
     ) -> "SortedRows":
-        """Return the rows with some of the kept ones, by number, moved to the dead letters.
+        """Return the rows after moving the `refused` rows of `kept` to the dead letters.
 
-        `bad_times` has timestamps that fit no column, by offset.
+        `refused` is by row number. `bad_times` has timestamps that do not fit into the column, by
+        offset.
         """
         if not refused:
             return self
@@ -76,7 +77,7 @@ class SortedRows:
 def _reasons(
     refused: Sequence[RefusedRow], dead: pa.RecordBatch, bad_times: Mapping[int, int]
 ) -> tuple[Any, ...]:
-    """Return the columns of dead letters: stage, error, schema number, timestamp in ms."""
+    """Return the columns of dead letters: stage, error, schema id, and timestamp in ms."""
     millis = dead.column("timestamp").cast(pa.int64()).to_pylist()
     times = [
         bad_times.get(offset) if micros is None else micros // 1_000
@@ -91,7 +92,7 @@ def _reasons(
 
 
 class RowSorter:
-    """Sorts batches; `news` collects fields that the schema lacks, with their first offsets."""
+    """Divides batches. `news` has the fields that the schema lacks, with their first offsets."""
 
     def __init__(self, sorting: RowSorting) -> None:
         self._sorting = sorting
@@ -99,9 +100,10 @@ class RowSorter:
         self.news: dict[tuple[str, Path], tuple[NewField, int]] = {}
 
     def sort(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> SortedRows:
-        """Sort the rows of a batch. `bad_times` has timestamps that fit no column, by offset.
+        """Divide the rows of a batch into kept rows and dead letters.
 
-        Raises OttlaError for the first bad record if the policy says so.
+        `bad_times` has timestamps that do not fit into the column, by offset. Raises OttlaError for
+        the first bad record if the policy is `fail`.
         """
         decoded = self._decoder.decode(batch)
         offsets = batch.column("offset")
@@ -144,7 +146,7 @@ class RowSorter:
 
 @dataclass(slots=True)
 class SeenTimes:
-    """A task's highest event time that is not in the future, and its late rows."""
+    """A task's highest event time that is not in the future, and its number of late rows."""
 
     highest_ms: int | None = None
     late: int = 0
@@ -160,9 +162,9 @@ def event_column(rows: SortedRows, rule: EventRule, names: Sequence[str]) -> Any
 def without_late(
     rows: SortedRows, rule: EventRule, names: Sequence[str], seen: SeenTimes
 ) -> SortedRows:
-    """Count late rows in `seen`, and move them to the dead letters if the rule says so.
+    """Count late rows in `seen`, and move them to the dead letters if `late_rows` says so.
 
-    Raises OttlaError for the first late row if that is the policy.
+    Raises OttlaError for the first late row if `late_rows` is `fail`.
     """
     micros = micros_of(event_column(rows, rule, names))
     if micros.null_count == len(micros):
@@ -198,9 +200,9 @@ def without_late(
 
 
 def without_unnamed(rows: SortedRows, rule: EventRule, names: Sequence[str]) -> SortedRows:
-    """Move rows to the dead letters whose event time has no named day, hour or month.
+    """Move rows to the dead letters whose event time is in no bucket with a name.
 
-    Raises OttlaError for the first such row if late rows are not to be dead letters.
+    Raises OttlaError for the first such row unless `late_rows` is `dead-letter`.
     """
     micros = micros_of(event_column(rows, rule, names))
     if rule.by == "none" or micros.null_count == len(micros):
@@ -231,7 +233,7 @@ def _out_of_years(time_ms: int) -> str:
 def _by_time(
     which: Any, stage: str, micros: Any, why: Callable[[int], str]
 ) -> dict[int, RefusedRow]:
-    """Return the rows of `which`, refused with `why(event time in ms)`."""
+    """Return a refused row for each row flagged in `which`. `why` makes its error from a time."""
     return {
         row: RefusedRow(row, stage, why(micros[row].as_py() // 1000))
         for row in np.flatnonzero(which).tolist()

@@ -1,7 +1,7 @@
-"""The interface of all formats, bytes in and Python values out, and the readers of simple formats.
+"""The interface of readers, which turn bytes into Python values, and readers of simple formats.
 
-JSON is read by orjson, or by the standard library if numbers must keep all their digits. A value of
-CSV is one line, whose fields are identified by their order.
+JSON is read by orjson, or by the standard library if numbers must keep all their digits. A CSV
+value is one line, whose fields are identified by their order.
 """
 
 import csv
@@ -17,27 +17,27 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.decode_spec import Csv
 from ottla.lake.model.types import Type
 
-# The framing of Confluent's registry: a zero byte, and the schema's number in four bytes.
+# The framing of Confluent's registry: a zero byte, and the schema id in four bytes.
 _FRAMING_SIZE = 5
-# The deepest nesting of messages in a file of Protobuf that is accepted.
+# The deepest accepted nesting of message types in a Protobuf file.
 _INDEXES_MAX = 64
-# Deeper values of JSON are refused: code that reads the value later recurses at each level.
+# Deeper JSON values are bad, because later code recurses at each level.
 _DEPTH_MAX = 512
-# A record's value has at most some megabytes; Python's limit of 131,072 would refuse some.
+# Python's default limit of 131,072 is too small for some fields.
 _FIELD_SIZE_MAX = 1 << 30
 
 
 class BadValue(Exception):
-    """Raised if the bytes of a key or value are invalid; says why."""
+    """Raised if the bytes of a key or value are invalid. The message says why."""
 
     def __init__(self, why: str, stage: str | None = None) -> None:
         super().__init__(why)
-        # None: the stage is the decoding of this key or value.
+        # If None, the stage is the decoding of this key or value.
         self.stage = stage
 
 
 class SchemaUnusable(BadValue):
-    """Raised for a schema by which values cannot be read; says why."""
+    """Raised for a schema that cannot be used to read values. The message says why."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why, "schema")
@@ -65,16 +65,16 @@ class ValueReader(Protocol):
 
     @property
     def type(self) -> Type | None:
-        """Return the type of the values; None if no schema gives it."""
+        """Return the type of the values; None if they have no schema."""
         ...
 
     def read(self, content: bytes) -> Any:
-        """Return the value of the bytes. Raises BadValue; never crashes or hangs on any bytes."""
+        """Decode bytes. Raises BadValue for invalid bytes; it never crashes or hangs."""
         ...
 
 
 class BytesReader:
-    """Leaves bytes as they are."""
+    """Returns bytes unchanged."""
 
     type: Type | None = Type("binary")
 
@@ -95,7 +95,7 @@ class TextReader:
 
 
 class CsvReader:
-    """Reads a line into an object of texts by the names of the fields."""
+    """Reads one CSV line, and returns its fields as texts by name."""
 
     type: Type | None = None
 
@@ -128,7 +128,7 @@ class CsvReader:
 
 
 class JsonReader:
-    """Reads one JSON value. `exact`: numbers with a point are decimals, not floats."""
+    """Reads one JSON value. With `exact`, numbers with a point become decimals, not floats."""
 
     type: Type | None = None
 
@@ -137,7 +137,7 @@ class JsonReader:
 
     def read(self, content: bytes) -> Any:
         if content[:1] == b"\x00":
-            # Framing may precede the value; no JSON begins with a zero byte.
+            # Skip a registry's framing. No JSON begins with a zero byte.
             content = content[_FRAMING_SIZE:]
         try:
             return self._loads(content)
@@ -147,16 +147,19 @@ class JsonReader:
 
 def _exact(content: bytes) -> Any:
     _require_shallow(content)
-    # With duplicate names, the last one wins, as in orjson.
+    # Of duplicate names, the last value is used, as in orjson.
     found = json.loads(content.decode(), parse_float=Decimal, parse_constant=_no_number)
     if b"\\u" in content:
-        # Half of a surrogate pair fails here, also in names, as it does in orjson.
+        # Half of a surrogate pair fails here, even in a name, as in orjson.
         json.dumps(found, default=str, ensure_ascii=False).encode()
     return found
 
 
 def _require_shallow(content: bytes) -> None:
-    """Refuse deep nesting, which would recurse deeply: one pass if there are many brackets."""
+    """Raise ValueError for JSON that is nested too deep, which would recurse too deep.
+
+    The bytes are only examined if there are many brackets.
+    """
     if content.count(b"[") + content.count(b"{") <= _DEPTH_MAX:
         return
     depth, quoted, escaped = 0, False, False
@@ -183,7 +186,7 @@ def _no_number(word: str) -> Any:
 
 
 def unframed(content: bytes) -> tuple[int, bytes]:
-    """Return the schema's number, and the bytes after it. Raises BadValue."""
+    """Return the schema id, and the bytes after the framing. Raises BadValue."""
     if len(content) < _FRAMING_SIZE or content[0] != 0:
         raise BadValue(
             f"no number of a schema stands before the value (a zero byte and four more): it begins "
@@ -193,7 +196,10 @@ def unframed(content: bytes) -> tuple[int, bytes]:
 
 
 def message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Return a Protobuf message's place in its file, and the bytes after it. Raises BadValue."""
+    """Return the indexes of a Protobuf message in its file, and the bytes after them.
+
+    Raises BadValue.
+    """
     count, position = _zigzag(content, 0)
     if count == 0:
         return (0,), content[position:]

@@ -1,4 +1,4 @@
-"""Where a table's files are: local folders, S3 and other object stores, Hadoop.
+"""Stores of a table's files: local folders, S3 and other object stores, Hadoop.
 
-Begin with `store`; `targets` finds the store of a path or URL, `retries` has the one policy.
+Begin with `store`. `targets` finds the store for a path or URL, `retries` has the retry policy.
 """

@@ -1,4 +1,4 @@
-"""Converts errors of a table's disk or file system to one sentence with cause and remedy."""
+"""Converts errors of disks, stores and libraries to one sentence with cause and remedy."""
 
 import errno
 import os
@@ -10,10 +10,10 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.store.store import StoreUnreachable
 
 _OTHER_FOLDER = "or choose another folder"
-# Another try only helps after space was freed or the disk was remounted.
+# Errors for which a retry only helps after space was freed or the disk was remounted.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSALS = (*_FULL, errno.EROFS)
-# How libraries in Rust, C (SQLite) and Python quote the system's messages.
+# Libraries in Rust, C (SQLite) and Python quote the system's errors in these forms.
 _NUMBER = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")
 _SQLITE_FULL = "database or disk is full"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -25,9 +25,9 @@ def plain(text: str) -> str:
 
 
 def refusal_of_disk(error: BaseException) -> OSError | None:
-    """Return the error of a full or read-only disk that `error` is or quotes; else None.
+    """Return the error of a full or read-only disk that caused `error`; None for other errors.
 
-    A library that met such an error has committed nothing, and would meet it again.
+    A library that reports such an error has committed nothing, and a retry would fail again.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number is None:
@@ -45,9 +45,9 @@ def refusal_of_disk(error: BaseException) -> OSError | None:
 
 @contextmanager
 def as_storage_error(folder: str) -> Iterator[None]:
-    """Turn an OSError about `folder`, or a file in it, into an OttlaError.
+    """Convert an OSError about `folder`, or a file in it, to an OttlaError.
 
-    Errors of connections are not converted: they are not the file system's.
+    Errors of connections are not converted, as they do not come from the file system.
     """
     try:
         yield
@@ -89,7 +89,7 @@ _CODE = re.compile(r"<Code>([^<]+)</Code>(?:\s*<Message>([^<]+)</Message>)?")
 _STATUS = re.compile(r"status code: (\d{3})")
 _NO_BUCKET = ("NoSuchBucket", "The specified bucket does not exist", "ContainerNotFound")
 _NO_RIGHT = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "AuthenticationFailed", "ExpiredToken")
-# The last place where libraries look for credentials: the metadata service of a cloud's machines.
+# Libraries look for credentials last in the metadata service of a cloud's machines.
 _NO_CREDENTIALS = ("169.254.169.254", "169.254.170", "metadata.google", "No credentials")
 _CREDENTIALS = (
     "credentials come from the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -100,9 +100,9 @@ _CREDENTIALS = (
 
 @contextmanager
 def object_errors(url: str, path: str) -> Iterator[None]:
-    """Turn errors of obstore into OttlaError (StoreUnreachable …) or FileNotFoundError.
+    """Convert errors of obstore to OttlaError (such as StoreUnreachable) or FileNotFoundError.
 
-    `url` is the root, `path` the object of the request.
+    `url` is the root of the store, `path` the object of the request.
     """
     try:
         yield
@@ -145,7 +145,7 @@ def _named(error: Exception, url: str, path: str) -> Exception:
 
 
 def short_cause(error: Exception | None) -> str:
-    """Return the cause in a few words, without the signature of a request."""
+    """Return a short text of the cause, without the signature of a request."""
     text = str(error).partition("\n\nDebug source")[0]
     coded = _CODE.search(text)
     if coded:
@@ -169,15 +169,15 @@ def _has_any(text: str, words: tuple[str, ...]) -> bool:
 # Messages of delta-rs, pyarrow and pyiceberg for a store that does not answer.
 _NO_ANSWER = ("error sending request", "NETWORK_CONNECTION", "curlCode", "Connection refused")
 _WHY_MAX = 300
-# Errors of this process, not of the log.
+# Errors of this process, which do not come from the log.
 _PASSING = (OttlaError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 @contextmanager
 def as_log_error(kind: str, place: str) -> Iterator[None]:
-    """Raise any error of a library as an OttlaError, or as OSError if the disk refused.
+    """Convert any error of a format's library to OttlaError, or to OSError for a full disk.
 
-    On damaged bytes a library may raise anything: a KeyError, a TypeError, or a panic of Rust,
+    For damaged bytes a library may raise anything: a KeyError, a TypeError, or a panic of Rust,
     which is not an Exception.
     """
     try:

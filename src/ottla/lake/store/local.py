@@ -1,7 +1,7 @@
-"""A folder of this machine, or of a file system that all machines share.
+"""The store in a folder of this machine, or of a file system that all machines share.
 
-`put_if_absent` is a hard link, which fails where the name is taken. Every name and every content
-is forced to disk before a call returns.
+`put_if_absent` makes a hard link, which fails if the name exists. Names and contents are forced to
+disk before a call returns.
 """
 
 import errno
@@ -27,13 +27,13 @@ from ottla.lake.store.store import (
     no_put_if_absent,
 )
 
-# Names of unfinished small files that a crash may leave.
+# The names of temporary files that a crash may leave.
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.tmp")
 _REMEDY = "choose a folder on a local or POSIX filesystem with hard links"
 
 
 class _LocalWriter(StoreWriter):
-    """A file that has its final name from the first byte; a commit names it only when complete."""
+    """A file that is written under its final name. A commit names it only when it is complete."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -107,8 +107,8 @@ class LocalStore:
 
     def create(self, path: str) -> StoreWriter:
         target = self.root / path
-        # The folder of data must exist, because a worker may not have the target mounted. Folders
-        # in it, and the table's own folders `_…`, are created on demand if their parent exists.
+        # Do not create the folder of data: if it is missing, this worker may not have the target
+        # mounted. Folders in it, and the table's folders `_…`, are created if their parent exists.
         is_below = path.count("/") > 1
         if (path.startswith("_") or is_below) and not target.parent.is_dir():
             target.parent.mkdir(exist_ok=True)
@@ -150,7 +150,7 @@ class LocalStore:
 
     def open(self, path: str) -> BinaryIO:
         place = self.root / path
-        # A device or a pipe may have no end.
+        # Refuse devices and pipes, which may have no end.
         if not stat.S_ISREG(place.stat().st_mode):
             raise OSError(errno.EINVAL, "this is no regular file", str(place))
         return place.open("rb")
@@ -169,9 +169,9 @@ class LocalStore:
         try:
             with draft.open("wb", buffering=0) as file:
                 file.write(_machine())
-                with suppress(OSError):  # Without locks on this file system, the age decides.
+                with suppress(OSError):  # If there are no locks, the marker's age decides.
                     try_lock(file.fileno())
-                # The marker is locked before it gets its final name.
+                # Give the marker its final name only now that it is locked.
                 os.replace(draft, marker)
                 yield
         finally:
@@ -189,7 +189,7 @@ class LocalStore:
         except FileNotFoundError:
             return False
         except OSError:
-            pass  # Without locks or permission, the marker's age decides.
+            pass  # If there are no locks, or no permission, the marker's age decides.
         try:
             return is_fresh_hold(marker.stat().st_mtime_ns // 1_000_000)
         except OSError:
@@ -197,9 +197,9 @@ class LocalStore:
 
 
 def _draft_for(target: Path) -> Path:
-    """Return a temporary name for the file, in the same folder, which is created if needed.
+    """Return a temporary name in the folder of `target`, which is created if needed.
 
-    The parent folder must exist: a table that was removed is not created again.
+    The parent of the folder must exist, so that a removed table is not created again.
     """
     folder = target.parent
     if not folder.is_dir():
@@ -209,11 +209,14 @@ def _draft_for(target: Path) -> Path:
 
 
 def _link(draft: Path, target: Path) -> bool:
-    """Give the draft its final name; return False if it is taken. On OSError it is not taken."""
+    """Give the draft its final name; return False if another file has it.
+
+    If it raises OSError, the name was not given.
+    """
     try:
         os.link(draft, target)
     except OSError as error:
-        # Over a network, the link may have succeeded although its answer was lost.
+        # On a network file system, the link may have succeeded although the answer was lost.
         if draft.stat().st_nlink > 1:
             return True
         if isinstance(error, FileExistsError):
@@ -223,7 +226,7 @@ def _link(draft: Path, target: Path) -> bool:
 
 
 def _write_synced(path: Path, content: bytes) -> None:
-    """Write a file; after a crash it may be there in part."""
+    """Write a file and force it to disk. After a crash, it may be incomplete."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -231,7 +234,7 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 def _require_exclusive_links(folder: Path, place: str) -> None:
-    """Check that a second link to one name is refused, because commits rely on it."""
+    """Raise OttlaError unless a hard link to an existing name fails, as commits rely on it."""
     source = folder / f".probe-{uuid.uuid4().hex}"
     target = source.with_suffix(".taken")
     source.touch()
@@ -252,7 +255,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def _machine() -> bytes:
-    """Return an id of the running kernel, whose processes see each other's locks."""
+    """Return an id of this machine since its boot. Its processes see each other's locks."""
     with suppress(OSError):
         return _BOOT_ID.read_bytes().strip()
     return platform.node().encode()

@@ -1,9 +1,9 @@
-"""Object stores by obstore: S3 and what speaks its API, Google Cloud Storage, Azure Blob Storage.
+"""Object stores by obstore: S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
 
-An object appears whole when its PUT, or the last step of its multipart upload, is done; until then
-nothing is there. `put_if_absent` is a PUT with a condition (S3: If-None-Match), which the store
-checks in the same step. Credentials come from the environment, as obstore finds them: variables,
-web identity, the role of a machine or a task. They never appear in a message.
+An object becomes visible as a whole when its PUT or its multipart upload is complete.
+`put_if_absent` is a conditional PUT (in S3, with If-None-Match), which the store checks atomically.
+obstore finds credentials in the environment: in variables, a web identity, or the role of a machine
+or task. They never appear in a message.
 
 A request may succeed although its answer is lost. `put_if_absent` is then retried, and the object's
 content shows which writer wrote it.
@@ -28,11 +28,12 @@ from ottla.lake.store.store import (
     read_in_parts,
 )
 
-# Size of a part of a multipart upload, and how many wait at once. S3 takes 10,000 parts: 80 GB.
+# The size of a part of a multipart upload, and how many are sent at once. S3 allows 10,000 parts,
+# so an object has at most 80 GB.
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 4
 _NAMES_AT_ONCE = 1000
-# Options of the connection; all others belong to the store.
+# Options of the connection. All other options are for the store.
 _CLIENT_OPTIONS: Final = frozenset(
     {
         "allow_http",
@@ -69,7 +70,7 @@ def _obstore() -> ModuleType:
 
 
 class _ObjectWriter(StoreWriter):
-    """An object that is being written: parts are sent meanwhile."""
+    """An object that is being written. Its parts are sent while it is written."""
 
     def __init__(self, store: "ObjectStore", path: str) -> None:
         self._store = store
@@ -95,8 +96,8 @@ class _ObjectWriter(StoreWriter):
             try:
                 self._writer.close()
             except Exception:
-                # The upload may have succeeded although its answer was lost: no other writer has
-                # this name.
+                # The upload may have succeeded although its answer was lost. As no other writer has
+                # this name, an object of this size is this one.
                 with suppress(Exception):
                     if self._store.size(self._path) == self._size:
                         return
@@ -105,7 +106,7 @@ class _ObjectWriter(StoreWriter):
     def discard(self) -> None:
         self.closed = True
         stop = InterruptedError("discarded")
-        # After an error the upload is aborted, and its parts are removed.
+        # An exception makes obstore abort the upload and remove its parts.
         with suppress(Exception):
             self._writer.__exit__(InterruptedError, stop, None)
         with suppress(Exception):
@@ -116,7 +117,7 @@ class _ObjectWriter(StoreWriter):
 class ObjectStore:
     """The objects below a URL: `s3://bucket/prefix`, `gs://`, `az://`, `abfss://`."""
 
-    url: str  # Percent-encoded, without a slash at its end.
+    url: str  # Percent-encoded, and without a final slash.
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # May include credentials.
     _client: Any = field(default=None, repr=False, compare=False)
     lists_all_at_once: ClassVar = False
@@ -125,20 +126,20 @@ class ObjectStore:
         return ObjectStore, (self.url, dict(self.options))
 
     def client(self) -> Any:
-        """Return obstore's client, created on first use in the process that uses it."""
+        """Return obstore's client, which each process creates on first use."""
         if self._client is None:
             self._client = _client_of(self.url, self.options)
         return self._client
 
     def errors_of(self, path: str) -> AbstractContextManager[None]:
-        """Convert errors of the store: OttlaError, FileNotFoundError or OSError."""
+        """Convert errors of the store to OttlaError, FileNotFoundError or OSError."""
         return object_errors(self.url, path)
 
     def address(self, path: str) -> str:
         return f"{self.url}/{path}"
 
     def prepare(self, folders: Iterable[str]) -> None:
-        """Check that conditional writes work; there are no folders to create."""
+        """Check that conditional writes work. No folders are created, as the store has none."""
         problem = "its store gave a taken name away again, and so ignores conditions of a PUT"
         prove_put_if_absent(self, next(iter(folders)), problem, _REMEDY)
 
@@ -177,7 +178,7 @@ class ObjectStore:
         )
 
     def _create(self, path: str, content: bytes) -> bool:
-        """Send one PUT; return False if the store says that the name is taken."""
+        """Send one conditional PUT; return False if the store says that the name exists."""
         library = _obstore()
         with self.errors_of(path):
             try:
@@ -225,9 +226,9 @@ class ObjectStore:
 
 
 def _of_client(name: str) -> str:
-    """Return the name of an option of the connection; "" for another option.
+    """Return the name of an option of the connection without its prefix; "" for another option.
 
-    Users and other libraries write aws_allow_http, at which this library panics.
+    Users and other libraries write aws_allow_http, for which obstore would panic.
     """
     plain = _PREFIX.sub("", name.lower())
     return plain if plain in _CLIENT_OPTIONS else ""

@@ -1,4 +1,4 @@
-"""The lake's one retry policy for temporary errors: each wait is longer, and a bit random.
+"""The lake's retry policy for temporary errors: exponential backoff with jitter.
 
 The caller decides which errors are temporary, and the number of tries. The last error is raised
 unchanged.
@@ -21,9 +21,9 @@ def retried(
     longest_s: float = 0.2,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Retrying:
-    """Return at most `tries` attempts to iterate over, each a context for one try.
+    """Return an iterator over at most `tries` attempts. Each is the context of one try.
 
-    Errors of the types `passes` lead to the next attempt, all others end them.
+    An error of the types `passes` leads to the next attempt; any other error is raised.
     """
     return Retrying(
         stop=stop_after_attempt(tries),
@@ -40,10 +40,10 @@ _TRIES = 3
 def put_until_known(
     address: str, content: bytes, put: Callable[[], bool], read: Callable[[], bytes]
 ) -> bool:
-    """Retry a conditional PUT until it is known which writer has the name.
+    """Retry a conditional PUT until it is known which writer wrote the file.
 
-    Raises as `put_if_absent` does. `put` returns False if the name is taken; an earlier try of ours
-    may have taken it.
+    `put` returns False if the name exists, which an earlier try of this call may have created.
+    `read` returns the file's content. Raises as `put_if_absent` does.
     """
     unknown: Exception | None = None
     for attempt in retried(_TRIES, PutUnknown):
@@ -52,14 +52,14 @@ def put_until_known(
                 if put():
                     return True
             except (OSError, OttlaError) as error:
-                # Only an unreachable store may have written the file.
+                # After any error but StoreUnreachable, the file was not written.
                 if unknown is None and not isinstance(error, StoreUnreachable):
                     raise
                 unknown = error
             try:
                 return read() == content
             except FileNotFoundError:
-                # The file is not there, or not yet: the next try finds it or writes it.
+                # The file does not exist yet. The next try finds it or writes it.
                 unknown = unknown or FileNotFoundError(address)
             except (OSError, OttlaError) as error:
                 unknown = error

@@ -1,8 +1,8 @@
-"""The seam *files*: a root, and files below it that are written once.
+"""The interface of stores: a root, and files below it that are written once.
 
-A table needs little of the storage that holds it: files that appear whole or not at all, and one
-step that only one of several writers can take (`put_if_absent`). Each kind of storage has a class
-that keeps the laws of `FileStore`; the tests of the contract run over all of them.
+A table needs only two things of its storage: files that become visible as a whole, and an atomic
+step that succeeds for only one of several writers (`put_if_absent`). Each kind of storage has a
+class that implements `FileStore`, and all are tested with the same contract tests.
 
 Paths are relative to the root, with `/` between names. A folder's path ends with `/`; the root's
 is empty.
@@ -35,13 +35,13 @@ class PutUnknown(OttlaError):
 
 
 class StoreUnreachable(OttlaError):
-    """Raised if the store gave no answer, or none that says whether the request was done."""
+    """Raised if the store's answer is missing, or does not say whether the request was done."""
 
 
 class StoreWriter(ABC):
-    """A file that is being written, to which `pyarrow.parquet.ParquetWriter` can write.
+    """A file that is being written, for example by `pyarrow.parquet.ParquetWriter`.
 
-    Either `finish` or `discard` is called last.
+    The last call is either `finish` or `discard`.
     """
 
     closed = False
@@ -52,28 +52,28 @@ class StoreWriter(ABC):
     @abstractmethod
     def tell(self) -> int: ...
 
-    def flush(self) -> None:  # noqa: B027  # Not abstract: it is the same for all.
+    def flush(self) -> None:  # noqa: B027  # Not abstract, as it is the same for all.
         """Do nothing: `finish` forces the file to disk."""
 
     def close(self) -> None:  # noqa: B027  # As above.
-        """Do nothing: `finish` and `discard` end the file, not the Parquet writer."""
+        """Do nothing: the Parquet writer calls it, but `finish` or `discard` ends the file."""
 
     @abstractmethod
     def finish(self, *, durable: bool = True) -> None:
-        """Make the file visible and durable: it survives a power cut once this returns.
+        """Make the file visible and durable: it survives a power failure once this returns.
 
-        If not `durable`, it need not survive one; for files that no commit will name.
+        A file that no commit will name need not be `durable`.
         """
 
     @abstractmethod
     def discard(self) -> None:
-        """Remove what was written. Raises nothing even if the storage is full."""
+        """Remove the file. It raises no error, even if the storage is full."""
 
 
 class FileStore(Protocol):
     """Files below one root. Can be pickled: a copy on another machine opens the root again.
 
-    Raises OSError, or OttlaError with cause and remedy, where the storage refuses.
+    Raises OSError, or OttlaError with cause and remedy, if the storage refuses a request.
     """
 
     @property
@@ -82,10 +82,10 @@ class FileStore(Protocol):
 
     @property
     def lists_all_at_once(self) -> bool:
-        """Return whether a listing costs about the same for few names and for many.
+        """Return whether a folder is listed in one step, whatever the number of its names.
 
-        In other stores it costs one request per thousand names, so callers list only what they
-        need.
+        Other stores need a request for each thousand names, so callers list only the names that
+        they need.
         """
 
     def address(self, path: str) -> str:
@@ -94,21 +94,21 @@ class FileStore(Protocol):
     def prepare(self, folders: Iterable[str]) -> None:
         """Create the root and `folders` durably, in order, if the storage needs folders.
 
-        Also checks that `put_if_absent` gives a name to only one writer. Raises OttlaError if it
+        It also checks that `put_if_absent` gives a name to only one writer. Raises OttlaError if it
         does not, or if the root cannot be created.
         """
 
     def top(self) -> list[str]:
-        """Return the names directly below the root; none if the root does not exist."""
+        """Return the names directly below the root; empty if the root does not exist."""
 
     def names(self, folder: str, after: str = "") -> list[str]:
         """Return the names directly below `folder` that sort after `after`, in no order.
 
-        Returns none if the folder does not exist.
+        Returns an empty list if the folder does not exist.
         """
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """Yield all files below `folder`, in no order; none if it does not exist."""
+        """Yield all files below `folder`, in no order; nothing if it does not exist."""
 
     def create(self, path: str) -> StoreWriter:
         """Start a file under a name that no other writer uses."""
@@ -116,10 +116,10 @@ class FileStore(Protocol):
     def put_if_absent(self, path: str, content: bytes) -> bool:
         """Write a file whole and durably; return False if the name has other content already.
 
-        Of several writers, at any time and on any machine, one gets True. A caller whose earlier
-        try succeeded without an answer also gets True, because its content is found there: so no
-        two writers may use the same content. Raises PutUnknown if the name may have been taken;
-        after any other error it has not.
+        Of several writers, at any time and on any machine, only one gets True. A caller whose
+        earlier try succeeded without an answer also gets True, because its content is found. So two
+        writers must never use the same content. Raises PutUnknown if the file may have been
+        written; after any other error it was not written.
         """
 
     def replace(self, path: str, content: bytes) -> None:
@@ -138,18 +138,18 @@ class FileStore(Protocol):
         """Remove a file if it exists."""
 
     def hold(self, path: str) -> AbstractContextManager[None]:
-        """Keep a marker at `path` while the context is open, which others can see (`is_held`)."""
+        """Keep a marker at `path` while the context is open, for `is_held` of other processes."""
 
     def is_held(self, path: str) -> bool:
         """Return whether the process that made the marker may still hold it.
 
         Returns False if there is no marker, or if its process has certainly ended. A storage that
-        cannot find out returns True until the marker is a day old.
+        does not know whether the process runs returns True until the marker is a day old.
         """
 
 
 def no_put_if_absent(place: str, why: str, remedy: str) -> OttlaError:
-    """Return the error of `prepare` for a storage that may give a name to two writers."""
+    """Return the error for a storage whose `put_if_absent` may give a name to two writers."""
     return OttlaError(
         ErrorCode.UNSUPPORTED_VERSION,
         f"{place} can't hold a table: {why}. A load is made visible by creating a file only if "
@@ -158,7 +158,7 @@ def no_put_if_absent(place: str, why: str, remedy: str) -> OttlaError:
 
 
 def prove_put_if_absent(store: FileStore, folder: str, problem: str, remedy: str) -> None:
-    """Create a name in `folder` twice. Raises OttlaError with `problem` if both succeed."""
+    """Try to create a file in `folder` twice. Raises OttlaError with `problem` if both succeed."""
     path = f"{folder}.probe-{uuid.uuid4().hex}"
     try:
         first = store.put_if_absent(path, b"first")
@@ -177,7 +177,7 @@ _COUNTS_MS = 24 * 3600 * 1000
 
 @contextmanager
 def aged_hold(store: FileStore, path: str) -> Iterator[None]:
-    """Keep a marker until the context is left."""
+    """Keep a marker until the context is left, in a store without locks."""
     store.replace(path, platform.node().encode())
     try:
         yield
@@ -187,11 +187,11 @@ def aged_hold(store: FileStore, path: str) -> Iterator[None]:
 
 
 def is_fresh_hold(modified_ms: int) -> bool:
-    """Return whether a marker of this age is still valid."""
+    """Return whether a marker is recent enough that its process may still run."""
     return time.time_ns() // 1_000_000 - modified_ms < _COUNTS_MS
 
 
-# The least number of bytes of one read, because each read waits for an answer.
+# Read at least this many bytes at a time, because each read waits for an answer.
 _READ_BYTES = 4 << 20
 
 # Returns `length` bytes from `offset` on.
@@ -229,5 +229,5 @@ class _PartReader(io.RawIOBase):
 
 
 def read_in_parts(size: int, read_part: ReadPart) -> BinaryIO:
-    """Return a seekable file of `size` bytes."""
+    """Return a seekable file of `size` bytes, whose parts are read by `read_part`."""
     return cast("BinaryIO", io.BufferedReader(_PartReader(size, read_part), _READ_BYTES))

@@ -1,7 +1,7 @@
-"""The store that a target names: a path, a file: URL, or the URL of a store.
+"""Finds the store for a target, which is a path, a file: URL, or the URL of a store.
 
-Any other scheme is refused: a path that begins like one (`flights:2024`) would otherwise become a
-folder of that name.
+Any other scheme is an error, because it would otherwise be taken as the name of a folder, as in
+`flights:2024`.
 """
 
 import os
@@ -16,7 +16,7 @@ from ottla.lake.store.objects import ObjectStore
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.webhdfs import OPTIONS, WebHdfsStore
 
-# The beginning of a URL (RFC 3986, 3.1); a relative path in a URL cannot begin so (4.2).
+# The scheme of a URL (RFC 3986, 3.1). A relative path in a URL cannot begin like this (4.2).
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _HINTS = {"hdfs": " (it reaches Hadoop's file system by HTTP: webhdfs://NAMENODE:9870/…)"}
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -27,14 +27,14 @@ _SUPPORTED = (
 
 
 def folder_of(target: str) -> Path:
-    """Return the absolute path of the folder that `target` names here. Raises OttlaError."""
+    """Return the absolute path of the folder `target` on this machine. Raises OttlaError."""
     return local_folder(target, Path(os.path.expanduser("~"))).absolute()
 
 
 def local_folder(target: str, home: Path) -> Path:
-    """Return the folder that `target` names, perhaps relative to the working directory.
+    """Return the folder of `target`, which may be relative to the working directory.
 
-    `home` replaces `~`. Raises OttlaError, which lists the supported forms.
+    `home` replaces `~`. Raises OttlaError that lists the supported forms.
     """
     if not target.strip():
         raise _no_folder(target, "names no folder")
@@ -56,7 +56,7 @@ def local_folder(target: str, home: Path) -> Path:
 
 
 def _of_url(url: str, rest: str) -> Path:
-    """Return the folder of the file: URL `url`, with `rest` after the scheme (RFC 8089)."""
+    """Return the folder of a file: URL (RFC 8089). `rest` is the part after the scheme."""
     host = ""
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
@@ -75,7 +75,7 @@ def _of_url(url: str, rest: str) -> Path:
 
 
 def _escape_problem(rest: str) -> str:
-    """Return the problem of the characters after a URL's scheme; empty if there is none."""
+    """Return the problem of a URL's part after the scheme; empty if there is none."""
     if "?" in rest or "#" in rest:
         return "has a query or a fragment (in a URL ? is %3F and # is %23)"
     if _BROKEN_ESCAPE.search(rest):
@@ -103,7 +103,7 @@ _NAME_NODE_PORT = 9870
 def open_store(target: str, options: Mapping[str, str] | None = None) -> FileStore:
     """Return the store of `target`: a path, or a URL. Nothing is created or looked up yet.
 
-    `options` are those of the storage library. Raises OttlaError if the target is invalid or its
+    `options` are passed to the storage library. Raises OttlaError if the target is invalid or its
     storage is not supported.
     """
     options = dict(options or {})
@@ -136,7 +136,7 @@ def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
 
 
 def _url(target: str, scheme: str) -> str:
-    """Return the URL without slashes at its end. Raises OttlaError for an invalid store URL."""
+    """Return the URL without final slashes. Raises OttlaError for an invalid URL of a store."""
     rest = target.partition(":")[2]
     found = urlsplit(target)
     if not rest.startswith("//") or not found.netloc:

@@ -1,12 +1,13 @@
 """Hadoop's file system over HTTP: `webhdfs://NAMENODE:9870/path`.
 
-A small file is written under a name of its own and renamed, which the name node does in one step
-and refuses where the name is taken. Data files are written under their final names, which no
-other writer has: what is named in a manifest is closed by then. Files are never appended to.
+A small file is written under a temporary name and renamed, which the name node does atomically and
+refuses if the name exists. A data file is written under its final name, which no other writer uses,
+and is closed before a manifest names it. Files are never appended to.
 
-The session is fsspec's: it logs in as the option `user` (HADOOP_USER_NAME, the system's user), by
-Kerberos, by a delegation token, or with a password. The requests are made here, since fsspec's own
-file system overwrites every file that it creates and can't rename without overwriting.
+The session is fsspec's: it logs in as the option `user` (by default HADOOP_USER_NAME, or the
+system's user), by Kerberos, by a delegation token, or with a password. The requests are made here,
+because fsspec's own file system overwrites every file that it creates, and can't rename without
+overwriting.
 """
 
 import errno
@@ -34,7 +35,7 @@ from ottla.lake.store.store import (
     read_in_parts,
 )
 
-# Those of fsspec's options that can be given as text.
+# The options of fsspec that can be given as text.
 OPTIONS = (
     *("user", "password", "token", "proxy_to", "kerberos", "use_https"),
     *("session_cert", "session_verify"),
@@ -43,9 +44,9 @@ _FLAGS = ("kerberos", "use_https")
 _LOGINS = ("user", "token", "kerberos")
 _TIMEOUT_S = 60
 _TRIES = 3
-# What follows the path of a URL: operations, users, delegation tokens.
+# The query of a URL, with operation, user and delegation token.
 _QUERY = re.compile(r"\?[^\s)'\"]*")
-# A data file is collected here until complete: in memory up to this size, then on local disk.
+# A data file is collected until it is complete: in memory up to this size, then on local disk.
 _IN_MEMORY_BYTES = 8 << 20
 _REMEDY = "choose another Hadoop cluster, or a folder"
 # Blocks are forced to the data nodes' disks when they are closed.
@@ -62,7 +63,7 @@ _REMEDIES = {
 
 
 class _NameTaken(OttlaError):
-    """Raised if there is a file of that name."""
+    """Raised if a file with that name exists already."""
 
 
 class _HdfsWriter(StoreWriter):
@@ -88,8 +89,8 @@ class _HdfsWriter(StoreWriter):
             try:
                 self._store.send(self._path, file)
             except StoreUnreachable:
-                # The request may have succeeded although its answer was lost: no other writer has
-                # this name.
+                # The request may have succeeded although its answer was lost. No other writer uses
+                # this name, so a closed file of this size is complete.
                 with suppress(OSError, OttlaError):
                     if self._store.is_closed(self._path) and self._store.size(self._path) == size:
                         return
@@ -106,10 +107,10 @@ class _HdfsWriter(StoreWriter):
 class WebHdfsStore:
     """The folder that a `webhdfs:` URL names."""
 
-    url: str  # Without a slash at its end.
+    url: str  # Without a final slash.
     host: str
     port: int
-    folder: str  # From the root, decoded: `/lake/flights`.
+    folder: str  # The decoded path from the root, such as `/lake/flights`.
     options: Mapping[str, str] = field(default_factory=dict, repr=False)  # May include a password.
     _client: Any = field(default=None, repr=False, compare=False)
     lists_all_at_once: ClassVar = True
@@ -129,7 +130,7 @@ class WebHdfsStore:
         for folder in made:
             self._ask("PUT", folder, {"op": "MKDIRS"})
         if self.names(made[0]):
-            return  # Checked already, before the first file was put there.
+            return  # This was checked before the first file was written.
         prove_put_if_absent(self, made[0], "a taken name was given away again", _REMEDY)
 
     def top(self) -> list[str]:
@@ -159,7 +160,7 @@ class WebHdfsStore:
         return _HdfsWriter(self, path)
 
     def send(self, path: str, content: IO[bytes]) -> None:
-        """Write a new file: the name node names a data node, which receives the content."""
+        """Write a new file. The name node redirects to a data node, which gets the content."""
         answer = self._ask("PUT", path, _CREATE, allow_redirects=False)
         with self._named_errors(path):
             found = self._session().session.put(
@@ -182,7 +183,7 @@ class WebHdfsStore:
         self._put(path, content, "OVERWRITE")
 
     def _put(self, path: str, content: bytes, rename: str) -> bool:
-        """Write a draft and rename it; return False if the name is taken."""
+        """Write a temporary file and rename it; return False if the name exists."""
         folder, slash, _ = path.rpartition("/")
         draft = f"{folder}{slash}.{uuid.uuid4().hex}.tmp"
         try:
@@ -235,7 +236,7 @@ class WebHdfsStore:
             return False
 
     def _session(self) -> Any:
-        """Return fsspec's file system: session, login and URL. Created in the using process."""
+        """Return fsspec's file system, with session, login and URL; each process creates one."""
         if self._client is None:
             self._client = _session(self.host, self.port, self.options)
         return self._client
@@ -243,10 +244,10 @@ class WebHdfsStore:
     def _ask(
         self, method: str, path: str, query: Mapping[str, str], *, allow_redirects: bool = True
     ) -> Any:
-        """Send one request; a request that reads is retried if its answer is lost.
+        """Send one request. A GET is retried if its answer is lost.
 
-        Raises FileNotFoundError, _NameTaken, StoreUnreachable (the request may have been done), and
-        OttlaError for a refusal.
+        Raises FileNotFoundError, _NameTaken, StoreUnreachable (the request may have been done), or
+        OttlaError if the name node refuses it.
         """
         node = self._session()
         tries = _TRIES if method == "GET" else 1
@@ -269,7 +270,7 @@ class WebHdfsStore:
         except FileNotFoundError:
             raise
         except OSError as error:  # Includes errors of requests.
-            # A query may hold a delegation token. So no cause is kept, whose text shows it.
+            # A query may contain a delegation token, so hide it, and drop the cause with its text.
             why = _QUERY.sub("?…", str(error))
             raise StoreUnreachable(
                 ErrorCode.KAFKA_STORAGE_ERROR,
@@ -300,7 +301,7 @@ def _session(host: str, port: int, options: Mapping[str, str]) -> Any:
         if not any(given.get(name) for name in _LOGINS):
             given["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
         made = WebHDFS(host, port, skip_instance_cache=True, **given)
-        # fsspec leaves certificates unchecked where the option is missing.
+        # Without the option, fsspec would not verify certificates.
         made.session.verify = options.get("session_verify") or True
         return made
     except ImportError as error:
@@ -332,7 +333,7 @@ def _require_done(answer: Any, place: str) -> None:
     if kind == "FileAlreadyExistsException":
         raise _NameTaken(ErrorCode.KAFKA_STORAGE_ERROR, f"{place} is there already")
     remedy = _REMEDIES.get(kind, "look at the name node's log")
-    # A server error may come after the work was done.
+    # After a server error, the request may have been done.
     is_open = answer.status_code >= 500 or kind == "IOException"
     error = StoreUnreachable if is_open else OttlaError
     raise error(ErrorCode.KAFKA_STORAGE_ERROR, f"{place} is refused: {message} ({kind}); {remedy}")
