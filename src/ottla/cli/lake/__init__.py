@@ -1,4 +1,4 @@
-"""`ottla lake`: loads topics into tables of Parquet files and proves them. One file per theme."""
+"""The commands `ottla lake`, which load topics into tables and prove the tables."""
 
 import click
 

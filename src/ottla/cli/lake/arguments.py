@@ -51,7 +51,7 @@ class _DeclaredCommand(click.Command):
     declaration = ""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own options, then the declared ones."""
+        """Return the command's own options, then the declared options."""
         own = super().get_params(ctx)
         known = {one.name for one in own}
         more = [one for one in _options(self.declaration) if one.name not in known]
@@ -194,7 +194,7 @@ def with_spark(pipeline: Any, spark: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TableArgument:
-    """A table, and the cluster that has its topic."""
+    """The table that a command names, and the cluster of its topic."""
 
     target: str
     bootstrap: str

@@ -23,7 +23,7 @@ LOST_THE_RACE = 4
 
 
 class LakeCommands(click.Group):
-    """The group of the lake's verbs; converts their errors to exit codes."""
+    """The group of the lake's commands. It converts their errors to exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -178,7 +178,7 @@ def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) 
 
 
 def _watch(topic: str, target: str, form: str, line: ProgressLine, given: dict[str, Any]) -> Any:
-    """Return an Observer that shows a follow's start and its commits."""
+    """Return an Observer that shows the start and the commits of a follow."""
     pace = None if given["once"] else span_words(given["every"])
 
     def show_start() -> None:

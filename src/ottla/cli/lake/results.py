@@ -61,7 +61,7 @@ def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:
 
 
 def show_ledgers(ledgers: Iterable[PartitionLedger], **options: str) -> None:
-    """Show a table with a row for each partition."""
+    """Show a table with a row for each ledger."""
     show("table", ledger_rows(ledgers), LEDGER_COLUMNS, **options)
 
 

@@ -1,4 +1,4 @@
-"""Where others meet the lake: Spark's data source and sink, pipeline files, notebooks.
+"""The interfaces of the lake: Spark's data source and sink, pipeline files, notebooks.
 
-Begin with `datasource`, `pipeline_run` or `rows`.
+Begin with `datasource`, `pipeline` or `notebook`.
 """

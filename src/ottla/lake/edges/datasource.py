@@ -1,12 +1,12 @@
-"""The PySpark data source `ottla`: topics as a DataFrame, or as a stream; and the sink.
+"""The PySpark data source `ottla`, which reads topics as a DataFrame or a stream, and the sink.
 
     frame = spark.read.format("ottla").option("subscribe", "flights").load()
     frame = spark.readStream.format("ottla").option("subscribePattern", "flights-.*").load()
 
-`source_options` has the table of options, docs/how-to/read-a-topic.md what they do. Partitions that
-`startingOffsets` does not name start at the earliest offset, and end at the latest. A task reads
-ranges of offsets of about `bytesPerTask`. Aborted transactions are left out. A range whose offsets
-are not all accounted for is an error, never a silent gap.
+`source_options` declares the options, and docs/how-to/read-a-topic.md explains them. A partition
+that `startingOffsets` does not name starts at the earliest offset, and ends at the latest. A task
+reads ranges of offsets of about `bytesPerTask`. Aborted transactions are left out. If an offset of
+a range cannot be explained, the query fails.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ if SPARK_VERSION >= (4, 2):
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """Plans on the driver, reads in the tasks."""
+    """Reads topics as a DataFrame: plans on the driver, and reads in tasks."""
 
     def __init__(self, options: StreamOptions) -> None:
         self._options = options
@@ -55,9 +55,9 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
         self.pushFilters = _PushFilters(self._narrowing)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return tasks for the wanted ranges of offsets."""
+        """Return the tasks of the query, as Spark's partitions."""
         tasks = planned_tasks(self._options, self._narrowing)
-        # Without any partition, Spark would read an unknown one.
+        # If there were no partition, Spark would read one of its own.
         return [InputPartition(ranges) for ranges in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -65,10 +65,11 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
 
 
 class _PushFilters:
-    """The method `pushFilters` of a reader, which Spark calls if its setting allows it.
+    """The method `pushFilters` of a reader, which Spark calls if filter pushdown is enabled.
 
-    If `spark.sql.python.filterPushdown.enabled` is false, the default, Spark refuses a reader whose
-    `pushFilters.__func__` is not the method of Spark's own class. So `__func__` is that method.
+    By default, `spark.sql.python.filterPushdown.enabled` is false. Then Spark refuses a reader that
+    overrides `pushFilters`, which it checks by `__func__`. So `__func__` is the method of Spark's
+    own class here.
     """
 
     # Spark has this method from 4.1 on.
@@ -78,7 +79,7 @@ class _PushFilters:
         self._narrowing = narrowing
 
     def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
-        """Narrow the plan; return the filters that Spark still has to apply."""
+        """Narrow the plan, and yield the filters that Spark still has to apply."""
         for pushed in filters:
             condition = condition_of(pushed)
             if condition is None or not self._narrowing.takes(condition):
@@ -86,13 +87,14 @@ class _PushFilters:
 
 
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.
-    """Plans in a process on the driver's machine that lives as long as the query.
+    """Reads topics as a stream.
 
-    Reads in tasks, which get a copy without a planner. Waits while no broker answers.
+    It plans in a process on the driver's machine that lives as long as the query, and reads in
+    tasks, which get a copy without the planner. It waits while no broker answers.
 
     Spark resumes a query with `partitions(x, x)`, where x is its newest offset. If its first
-    micro-batch was not committed, it asks for the initial offset again, which may have changed by
-    now (`latest`). So the end of a first micro-batch also contains the initial offset.
+    micro-batch was not committed, Spark asks for the initial offset again, which may have changed
+    (`latest`). So the end of the first micro-batch also contains the initial offset.
     """
 
     def __init__(self, options: StreamOptions) -> None:
@@ -102,7 +104,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
     @property
     def planner(self) -> StreamPlanner:
-        """Return the planner, created on first use because it cannot be copied to tasks."""
+        """Return the planner. It is created on first use, as it cannot be copied to tasks."""
         if self._planner is None:
             self._planner = StreamPlanner(self._options, last_load(self._options))
         return self._planner
@@ -137,9 +139,9 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
 
 class UnlimitedReader(MicroBatchReader):
-    """The reader for Spark 4.0 and 4.1, which read everything available and pass no start offset.
+    """The stream reader for Spark 4.0 and 4.1, which have no limits and pass no start offset.
 
-    For a new query they ask for the latest offset first, then for the initial one.
+    For a new query, they ask for the latest offset first, and then for the initial offset.
     """
 
     _given: Mapping[str, Any] | None = None  # The newest offset that Spark has received.
@@ -158,7 +160,7 @@ class UnlimitedReader(MicroBatchReader):
 if SPARK_VERSION >= (4, 2):
 
     class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-        """A reader that gets a limit from Spark, or is asked for all available records."""
+        """The stream reader for Spark 4.2 and later, which pass a start offset and a read limit."""
 
         def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name, as those below.
             options = self._options
@@ -166,7 +168,7 @@ if SPARK_VERSION >= (4, 2):
                 return ReadMaxRows(options.records_max)
             if options.bytes_max is not None:
                 return ReadMaxBytes(options.bytes_max)
-            # Any minimum will do here: the planner applies both minimums.
+            # Any minimum may be returned here, because the planner applies both minimums.
             if options.records_min is not None or options.bytes_min is not None:
                 return ReadMinRows(options.records_min or 1)
             return ReadAllAvailable()
@@ -183,7 +185,7 @@ if SPARK_VERSION >= (4, 2):
 
 
 class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """Found by Spark in `pyspark_ottla`; see `source_options` for its options."""
+    """The data source, which Spark finds in `pyspark_ottla`. See `source_options` for options."""
 
     @classmethod
     def name(cls) -> str:
@@ -214,7 +216,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
             )
         return OttlaWriter(options, schema)
 
-    # Spark sets `overwrite` for the output mode complete: rows are appended, as in its Kafka sink.
+    # Spark sets `overwrite` for the output mode complete. Rows are appended, as in its Kafka sink.
     def streamWriter(self, schema: StructType, overwrite: bool) -> OttlaStreamWriter:  # noqa: ARG002, N802
         return OttlaStreamWriter(sink_options(self.options), schema)
 

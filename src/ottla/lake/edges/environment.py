@@ -1,11 +1,11 @@
 """Packs the Python packages of a load into an archive that Spark ships to its executors.
 
-    environment/bin/python   a script: the worker's own Python with the packages on its path
-    environment/lib/…        ottla and what it needs, as they are installed here
+    environment/bin/python   a script that runs the worker's Python with the packages on its path
+    environment/lib/…        ottla and the packages that it needs, as they are installed here
 
-Spark unpacks it in each executor's folder (`--archives env.tar.gz#environment`). PySpark itself is
-left out, since the executor's Spark brings its own. Compiled packages need the same Python version
-and platform: the script looks for that version by name and says so where there is none.
+Spark unpacks it in each executor's folder (`--archives env.tar.gz#environment`). PySpark is left
+out, as the executor's Spark has its own. Compiled packages need the same Python version and
+platform, so the script looks for that version by name, and prints an error if it is missing.
 """
 
 import gzip
@@ -25,7 +25,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 _OWN_PACKAGES = ("ottla", "pyspark_ottla")
 # Part of the executor's Spark, or not used by a task.
 _LEFT_OUT = frozenset({"ottla", "pyspark", "py4j", "pip", "setuptools"})
-# All packages that a task may need. A package that is not installed here is not used by loads here.
+# All packages that a task may need. Packages that are not installed here are left out.
 _ROOTS = (
     *("click", "cramjam", "crc32c", "google-re2", "librt", "mypy-extensions", "rich", "uvloop"),
     *("numpy", "obstore", "pandas", "pyarrow", "deltalake", "pyiceberg", "fastavro", "orjson"),
@@ -48,7 +48,7 @@ exec "$python" "$@"
 
 
 def ship(path: str) -> list[str]:
-    """Write the archive to `path`; return names and versions of the packages in it.
+    """Write the archive to `path`, and return the names and versions of its packages.
 
     Raises OttlaError if it cannot be written.
     """
@@ -56,7 +56,7 @@ def ship(path: str) -> list[str]:
     try:
         with (
             open(path, "wb") as file,
-            # Without a time in the archive, the same packages give the same bytes.
+            # A fixed time in the archive, so that the same packages give the same bytes.
             gzip.GzipFile("", "wb", 3, file, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as archive,
         ):
@@ -76,7 +76,7 @@ def ship(path: str) -> list[str]:
 
 
 def _required() -> dict[str, Distribution]:
-    """Return the installed packages among `_ROOTS`, and all that they need, by name."""
+    """Return the installed packages of `_ROOTS` and their dependencies, by name."""
     found: dict[str, Distribution] = {}
     waiting = list(_ROOTS)
     while waiting:
@@ -86,7 +86,7 @@ def _required() -> dict[str, Distribution]:
         try:
             found[name] = distribution(name)
         except PackageNotFoundError:
-            continue  # An extra that is not installed, or is needed on another platform.
+            continue  # It is an extra, or is only needed on another platform.
         for requirement in found[name].requires or ():
             match = _NAME.match(requirement)
             if match and "extra ==" not in requirement:
@@ -95,7 +95,7 @@ def _required() -> dict[str, Distribution]:
 
 
 def _own_files() -> Iterator[tuple[Path, str]]:
-    """Yield ottla's files as imported here, even from a source folder."""
+    """Yield the files of ottla as this process imports them, perhaps from a source folder."""
     home = Path(ottla.__file__).parent.parent
     for package in _OWN_PACKAGES:
         for source in sorted((home / package).rglob("*")):
@@ -107,7 +107,7 @@ def _own_files() -> Iterator[tuple[Path, str]]:
 
 
 def _files(one: Distribution) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a package has installed, without its programs."""
+    """Yield the installed files of a package, without its executables."""
     for file in one.files or ():
         source = Path(str(one.locate_file(file)))
         if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():

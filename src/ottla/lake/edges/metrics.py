@@ -1,8 +1,8 @@
 """Writes metrics of a pipeline's last run and its table, for Prometheus or as JSON.
 
 Prometheus' node exporter reads such files from its folder (`--collector.textfile.directory`). The
-file is replaced in one step, so that no reader sees half of it. `METRICS` names them all, as
-docs/how-to/write-a-pipeline.md does.
+file is replaced atomically, so that no reader sees a part of it. `METRICS` and
+docs/how-to/write-a-pipeline.md list all metrics.
 """
 
 import json
@@ -51,11 +51,11 @@ class RunNumbers:
     rows: int = 0
     files: int = 0
     size_bytes: int = 0
-    terms: Mapping[str, int] = field(default_factory=dict)  # Offsets of each term of its ledgers.
+    terms: Mapping[str, int] = field(default_factory=dict)  # The counts of its ledgers, by name.
 
     @classmethod
     def of(cls, done: LoadResult | None, seconds: float) -> Self:
-        """Return the metrics of a run that ended now; None: it failed."""
+        """Return the metrics of a run that ended now. `done` is None if it failed."""
         if done is None:
             return cls(False, now_ms(), seconds)
         files = done.manifest.files if done.manifest and done.files else ()
@@ -116,7 +116,7 @@ def _seconds(time_ms: int | None) -> float | None:
 
 
 def prometheus_text(found: list[Sample]) -> str:
-    """Return Prometheus' text format, each name with its help once."""
+    """Return the samples in Prometheus' text format."""
     lines = []
     for name, meaning in METRICS.items():
         of_name = [sample for sample in found if sample.name == name]
@@ -129,7 +129,7 @@ def prometheus_text(found: list[Sample]) -> str:
 
 
 def json_text(found: list[Sample]) -> str:
-    """Return a list of objects with name, value and labels."""
+    """Return the samples as a JSON list of objects with name, value and labels."""
     rows = [{"name": s.name, "value": s.value, **dict(s.labels)} for s in found]
     return json.dumps(rows, indent=1) + "\n"
 
@@ -140,7 +140,7 @@ def write_metrics(path: str, found: list[Sample]) -> None:
 
 
 def replace_file(path: str, content: str) -> None:
-    """Put `content` into the file at `path` in one step. Raises OttlaError."""
+    """Replace the content of the file at `path` atomically. Raises OttlaError."""
     target = Path(path).expanduser()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
-"""Topics and tables in a notebook, as Arrow, pandas, polars or Spark.
+"""Reads topics and tables in a notebook, as Arrow, pandas, polars or Spark data.
 
     ottla.lake.topic("flights", start="@1704067200000").to_pandas()
     for batch in ottla.lake.topic("flights", columns=["key", "value"]).batches(): …
     ottla.lake.table("/lake/flights").to_polars()
 
-A topic is read in this process by the reader of the data source `ottla`, and by its rules:
-committed records only, every offset accounted for, lost records are an error. `batches` needs
-memory for some megabytes, whatever is read; the other forms for all of it.
+A topic is read in this process as by the data source `ottla`: only committed records are read,
+every offset is accounted for, and lost records are an error. `batches` needs some megabytes of
+memory, even for much data. The other forms need memory for all rows.
 """
 
 import json
@@ -35,14 +35,14 @@ from ottla.lake.write.changelog_state import micros_of, require_history
 
 _BATCH_ROWS = 1 << 16
 # A Spark Connect server writes each plan of its clients to its event log, with the options of
-# sources and sinks as keys and values. Options that match this pattern (in Java's notation) are
-# left out.
+# sources and sinks as keys and values. Options that match this pattern, a Java regular expression,
+# are left out.
 _OPTIONS = r'key: "kafka\.(?:sasl|ssl)\.[^"]*+"\s*+value: "[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _REDACTION = "spark.sql.redaction.string.regex"
 
 
 class LakeRows(ABC):
-    """Rows that can be read in several forms."""
+    """Rows that can be read as Arrow, pandas, polars or Spark data."""
 
     @property
     @abstractmethod
@@ -55,19 +55,22 @@ class LakeRows(ABC):
 
     @abstractmethod
     def to_spark(self, spark: Any = None) -> Any:
-        """Return a DataFrame of `spark`, the running session or a new one; executors read it."""
+        """Return a Spark DataFrame, whose rows the executors read.
+
+        It belongs to `spark`, by default the running session or a new one.
+        """
 
     def to_arrow(self) -> Any:
         """Return all rows as one `pyarrow.Table`."""
         return pa.Table.from_batches(self.batches(), self.schema)
 
     def to_pandas(self) -> Any:
-        """Return all rows as a pandas DataFrame. Raises OttlaError where pandas is missing."""
+        """Return all rows as a pandas DataFrame. Raises OttlaError if pandas is missing."""
         _require("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """Return all rows as a polars DataFrame. Raises OttlaError where polars is missing."""
+        """Return all rows as a polars DataFrame. Raises OttlaError if polars is missing."""
         return _require("polars").from_arrow(self.to_arrow())
 
 
@@ -97,7 +100,7 @@ class TopicRows(LakeRows):
         )
 
     def batches(self) -> Iterator[Any]:
-        """Yield Arrow record batches. Raises OttlaError at an offset that no ledger explains.
+        """Yield Arrow record batches. Raises OttlaError for an unexplained offset.
 
         With a limit, only the offsets that were read are checked.
         """
@@ -115,7 +118,7 @@ class TopicRows(LakeRows):
 
 
 class TableRows(LakeRows):
-    """Rows of the live files of a table; of a history, the rows that held at `as_of`."""
+    """The rows in a table's live files. With `as_of`, those that were valid at that time."""
 
     def __init__(
         self,
@@ -152,8 +155,8 @@ class TableRows(LakeRows):
     def to_spark(self, spark: Any = None) -> Any:
         started = spark or session()
         addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
-        # Give the table's types, because a column may have a narrower type in one of two files.
-        # Passed in a row of nulls, since Spark Connect takes no types from a table without rows.
+        # Give Spark the table's types, because a column may have a narrower type in some files.
+        # They are those of a row of nulls: Spark Connect gets no types from a table without rows.
         nulls = [pa.nulls(1, field.type) for field in self._all]
         empty = started.createDataFrame(pa.table(nulls, names=self._all.names)).where("false")
         if not addresses:
@@ -178,11 +181,11 @@ class TableRows(LakeRows):
                     yield from in_columns(held, self._schema).to_batches()
 
     def _held(self, batch: Any) -> Any:
-        """Return the rows that held at the requested time."""
+        """Return the rows that were valid at the requested time."""
         return batch if self._moment is None else batch.filter(holds_at(batch, self._moment))
 
     def _columns(self, newest: Manifest | None) -> Any:
-        """Return the columns of all files: decoding may have added some since the first load."""
+        """Return the columns of all files, as later loads may have added columns."""
         if newest is None or newest.table_schema is None:
             return columns_of(newest)
         schemas = []
@@ -203,11 +206,11 @@ def topic(
     config: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> TopicRows:
-    """Return the records of a topic; they are read when one of their forms is requested.
+    """Return the records of a topic, which are read when one of the methods is called.
 
-    `start` and `end` are boundaries as in a load, `config` is a settings file of Kafka's clients
-    (default: that of OTTLA_CONFIG), `options` are others of the data source (`failOnDataLoss`,
-    `skipUnreadable` …). Raises OttlaError for invalid arguments.
+    `start` and `end` are boundaries as in a load. `config` is a settings file of Kafka's clients,
+    by default the file in OTTLA_CONFIG. `options` are further options of the data source
+    (`failOnDataLoss`, `skipUnreadable` …). Raises OttlaError for invalid arguments.
     """
     words = {"subscribe": name, BOOTSTRAP: bootstrap, "includeHeaders": "true"}
     words |= _place_words("starting", name, parse_boundary(start))
@@ -240,8 +243,8 @@ def table(
 ) -> TableRows:
     """Return the rows of a table in its current version. Raises OttlaError if there is no table.
 
-    With `as_of`, a time with a zone, return the values of a history that held then, without the
-    columns of times.
+    With `as_of`, a time with a zone, return the values of a history that were valid then, without
+    `valid_from` and `valid_to`.
     """
     return TableRows(target, columns, limit, store_options, as_of)
 
@@ -259,7 +262,7 @@ def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:
 
 
 def _for_hadoop(address: str) -> str:
-    """Return the address in the form of Spark's file systems."""
+    """Return the address with the scheme of Spark's file systems, which is s3a for S3."""
     scheme, separator, rest = address.partition("://")
     return f"s3a://{rest}" if separator and scheme == "s3" else address
 
@@ -267,9 +270,9 @@ def _for_hadoop(address: str) -> str:
 def register(spark: Any) -> None:
     """Register the data source `ottla` in the session `spark`, with filter pushdown.
 
-    Spark finds the data source by itself if its workers' Python has the package `pyspark_ottla`;
-    otherwise it is registered with the session. With Spark Connect the server leaves TLS and login
-    options out of its event log, unless the session sets that pattern itself.
+    Spark finds the data source without this if its workers' Python has the package `pyspark_ottla`.
+    For Spark Connect, a setting makes the server leave TLS and login options out of its event log,
+    unless the session has set a pattern already.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # Spark is an extra.
 
@@ -280,7 +283,7 @@ def register(spark: Any) -> None:
     except PySparkException as error:
         if "ALREADY_EXISTS" not in str(error.getCondition()):
             raise
-    # Spark 4.0 does not know the setting, and ignores it.
+    # Spark 4.0 does not have this setting, and ignores it.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
     if is_connect and not spark.conf.get(_REDACTION, ""):

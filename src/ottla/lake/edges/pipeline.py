@@ -1,8 +1,8 @@
-"""Runs a pipeline once, or follows by it; writes its metrics and its report.
+"""Runs or follows a pipeline, and writes its metrics and its report.
 
-Collecting the metrics and the report takes longer the more commits a table has. So a pipeline that
-follows writes each at most once in its interval, and writing takes at most a small part of the
-time. At the end both are written.
+The more commits a table has, the longer it takes to collect metrics and report. So while a pipeline
+follows, each is written at most once in its interval, and in a small part of the time. At the end
+both are written.
 """
 
 import time
@@ -28,14 +28,14 @@ from ottla.lake.write.load import load
 
 _METRICS_EVERY_S = 10.0
 _REPORT_EVERY_S = 60.0
-# Writing takes a twentieth of the time at most.
+# Writing takes at most a twentieth of the time.
 _SHARE = 20.0
 
 
 def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
-    """Run one load of `pipeline`. Raises OttlaError, and writes the failure to the metrics.
+    """Run one load of `pipeline`. A failure is written to the metrics, and raised.
 
-    Raises RecordsLost if records were deleted before they were loaded.
+    Raises OttlaError (RecordsLost if records were deleted before they were loaded).
     """
     began = time.monotonic()
     try:
@@ -49,7 +49,7 @@ def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
             rows["watch"] = watch
             done = load(pipeline.topic, pipeline.table, **rows)
     except OttlaError as error:
-        # The failure is raised even if the file cannot be written. Do not wait for absent brokers.
+        # Raise the failure even if the file cannot be written. Do not ask brokers in an outage.
         bootstrap = None if is_outage(error) else pipeline.bootstrap
         with suppress(OttlaError):
             _write_metrics(pipeline, None, time.monotonic() - began, bootstrap)
@@ -60,7 +60,7 @@ def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
 
 
 def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> None:
-    """Follow as `pipeline` says; `options` overrule it. Raises OttlaError."""
+    """Follow with the options of `pipeline`, which `options` override. Raises OttlaError."""
     given = pipeline.options_of(FollowOptions)
     if given.get("end") == "latest":
         del given["end"]  # This is the default: follow until stopped.
@@ -102,7 +102,7 @@ def keep_pipeline(pipeline: Pipeline, **options: Unpack[ChangelogOptions]) -> No
 
 
 def _changelog_options(pipeline: Pipeline) -> ChangelogOptions:
-    """Return the options for one run of `changelog`. Raises OttlaError for options of rows."""
+    """Return the options of `changelog`. Raises OttlaError for options of tables of rows."""
     of_rows = declared(RowOptions).keys() - declared(ChangelogOptions).keys()
     if of_rows & pipeline.options.keys():
         raise OttlaError(
@@ -118,7 +118,7 @@ def _changelog_options(pipeline: Pipeline) -> ChangelogOptions:
 
 
 class NextWrite:
-    """Decides when a slow action is due again."""
+    """Decides when metrics or report are due to be written again."""
 
     def __init__(self, every_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
         self._every_s = every_s
@@ -129,7 +129,7 @@ class NextWrite:
         return self._now_s() >= self._next_s
 
     def done(self, began_s: float) -> None:
-        """Record that the action is complete and had begun at `began_s`."""
+        """Record that writing, which began at `began_s`, is complete."""
         now_s = self._now_s()
         self._next_s = now_s + max(self._every_s, _SHARE * (now_s - began_s))
 
@@ -149,7 +149,7 @@ class _Writer:
         self._write(done, metrics=self._metrics.is_now(), report=self._report.is_now())
 
     def failed(self) -> None:
-        """Write only the metrics of the failure, without the table's; the report stays."""
+        """Write the metrics of a failure, without metrics of the table or the report."""
         # The failure itself is raised, even if the file cannot be written.
         with suppress(OttlaError):
             _write_numbers(self._pipeline, None, 0.0, None)
@@ -162,7 +162,7 @@ class _Writer:
 
     @contextmanager
     def of_run(self) -> Iterator[None]:
-        """Write how a follow ended."""
+        """Write metrics and report at the end of a follow, or the metrics of its failure."""
         try:
             yield
         except OttlaError:
@@ -188,7 +188,7 @@ class _Writer:
         try:
             yield
         except OttlaError as error:
-            # The table matters more: it is followed even if the files cannot be written.
+            # Report the error, but go on: the table matters more than these files.
             self._on_trouble(error)
         due.done(began_s)
 
@@ -204,7 +204,7 @@ def _write_metrics(
 ) -> None:
     """Write the metrics, if the pipeline has a file for them. Raises OttlaError.
 
-    They include the topic's lead if `bootstrap` is given. `done` is None after a run that failed.
+    They include the lag if `bootstrap` is given. `done` is None after a failed run.
     """
     if pipeline.metrics is None:
         return

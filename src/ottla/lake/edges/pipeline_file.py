@@ -1,4 +1,4 @@
-"""A pipeline as a TOML file: source, decode, target, schedule, spark. Pure, apart from `read`.
+"""Parses pipeline files: TOML with source, decode, target, schedule and spark.
 
     [source]
     topic = "flights"
@@ -11,8 +11,8 @@
     format = "parquet"                    # or delta, iceberg
     kind = "rows"                         # or latest, history: a changelog table
 
-All other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` lists them all. An unknown
-key is an error that names the nearest known one, so that a mistyped policy is not ignored.
+Other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` lists all keys. An unknown key is
+an error that names the nearest known key, so that a mistyped option is not ignored.
 """
 
 import os
@@ -63,7 +63,7 @@ def _by_key() -> dict[str, Declared]:
 
 
 _OPTIONS = _by_key()
-# Keys that are not options of a load. Keys of `decode` are those of its own module.
+# Keys that are not declared options. The keys of `decode` are in `model.decode_spec`.
 _OWN_KEYS = {
     "source": ("topic", "config"),
     "target": ("table", "kind"),
@@ -72,7 +72,7 @@ _OWN_KEYS = {
     "spark": (),
 }
 _KINDS = ("rows", *get_args(Keeps))
-# By section and key: a description of the values.
+# The description of the values of each key, by section.
 PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
     section: {
         **dict.fromkeys(own, _STRING),
@@ -91,25 +91,25 @@ _REQUIRED = (("source", "topic"), ("target", "table"))
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A parsed pipeline. `options` are the lake functions' options in the file."""
+    """A parsed pipeline. `options` are the options of lake functions in the file."""
 
     topic: str
     table: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    config: str | None = None  # A file of settings of Kafka's clients.
-    # Or `latest` or `history`: a changelog table of the latest value, or all values, of each key.
+    config: str | None = None  # The settings file of Kafka's clients.
+    # `rows`, or for a changelog table `latest` or `history`.
     kind: str = "rows"
-    html: str | None = None  # Path of the report of each load.
-    metrics: str | None = None  # Path of the numbers of the last load.
+    html: str | None = None  # The path of the report.
+    metrics: str | None = None  # The path of the metrics of the last run.
 
     @property
     def is_changelog(self) -> bool:
-        """Return whether the table is a changelog."""
+        """Return whether the table is a changelog table."""
         return self.kind != "rows"
 
     @property
     def load(self) -> LoadOptions:
-        """Return the options of a load, also for a changelog's load, with their defaults."""
+        """Return the options of a load with their defaults, even for a changelog table."""
         return filled(LoadOptions, self.options_of(LoadOptions))
 
     @property
@@ -121,16 +121,16 @@ class Pipeline:
         return self.load["store_options"] or {}
 
     def options_of(self, kind: type[O]) -> O:
-        """Return the options in the file that a function takes, by its TypedDict."""
+        """Return the options in the file that the TypedDict `kind` of a function declares."""
         known = declared(kind)
         found: Any = {name: one for name, one in self.options.items() if name in known}
         return found  # type: ignore[no-any-return]  # As they were declared.
 
 
 def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
-    """Read a pipeline from a file. Raises OttlaError with the key that is wrong.
+    """Read a pipeline from a file. `bootstrap` is the default cluster.
 
-    `bootstrap` is the default cluster.
+    Raises OttlaError that names a wrong key.
     """
     try:
         content = Path(path).read_bytes().decode()
@@ -152,7 +152,7 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
 
 
 def _beside(folder: Path, place: str) -> str:
-    """Return a path that is neither a URL nor absolute, relative to the pipeline's file."""
+    """Return a relative path as relative to the pipeline's file; other paths and URLs unchanged."""
     return place if not place or _FIXED.match(place) else str(folder / place)
 
 
@@ -162,10 +162,10 @@ def parse(
     bootstrap: str = _BOOTSTRAP,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Pipeline:
-    """Parse the text of a pipeline; errors call it `name`. Raises OttlaError.
+    """Parse the text of a pipeline. `name` is its name in errors. Raises OttlaError.
 
-    `${NAME}` in the options of target and Spark, and in the name of the clients' settings, is a
-    variable of `environment`.
+    In the options of target and Spark, and in `config`, `${NAME}` is replaced by the variable of
+    `environment`.
     """
     try:
         sections = tomllib.loads(text)
@@ -230,7 +230,7 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
 
 
 def _require_no_secret(name: str, section: str, key: str, value: str) -> None:
-    """Refuse a secret, without showing its value."""
+    """Raise OttlaError for a secret in the file. The message does not show the value."""
     if key == "config" and is_setting(value):
         raise _wrong(
             name,

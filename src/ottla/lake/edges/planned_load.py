@@ -1,4 +1,4 @@
-"""The load that a run of a pipeline would do now."""
+"""Plans the load that a run of a pipeline would do now, without running it."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -25,11 +25,11 @@ class PlannedPartition:
     """One partition of the load. `size_bytes` is estimated from the size of the broker's log."""
 
     partition: int
-    position: int | None  # The table's position; None: the table has nothing of this partition yet.
+    position: int | None  # The table's position; None if the partition was never loaded.
     start: int
     end: int
     size_bytes: int
-    # Age of the first record to load; None if there is none, or its time is unknown.
+    # The age of the first record to load; None if there is no record, or its time is unknown.
     lag_s: float | None
 
     @property
@@ -47,7 +47,7 @@ class PlannedLoad:
     version: int  # The table's version after the load.
     partitions: tuple[PlannedPartition, ...]
     tasks: int
-    files: int  # The most Parquet files that the load would write.
+    files: int  # An upper bound of the Parquet files that the load would write.
     lost: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ class PlannedLoad:
         return max((one.lag_s for one in self.partitions if one.lag_s is not None), default=None)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each partition."""
+        """Return one row, as a dict, for each partition."""
         return [{**asdict(one), "offsets": one.offsets} for one in self.partitions]
 
     def answer(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def planned_partitions(
     first_times_ms: Mapping[int, int],
     now_ms: int,
 ) -> tuple[PlannedPartition, ...]:
-    """Return one for each partition, in order, with the time of its first record to load."""
+    """Return the plan of each partition, in order."""
     sizes: dict[int, int] = {}
     for sized in ranges:
         at = sized.wanted.partition

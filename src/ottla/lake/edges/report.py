@@ -1,7 +1,6 @@
 """The report of a table as one HTML page: commits, age of rows, ledger, files.
 
-The page loads nothing and runs no script. It fits wide and narrow screens, in light and dark
-colours.
+The page is one file without scripts. It fits wide and narrow screens, and light and dark themes.
 """
 
 import html
@@ -31,9 +30,9 @@ from ottla.lake.store.store import FileStore
 from ottla.lake.tables.opening import existing_table
 from ottla.ledger.partition import PartitionLedger
 
-# How many commits are shown: the newest ones.
+# At most this many of the newest commits are shown.
 _SHOWN = 100
-# The most footers to read for the ages of rows: each is a request to an object store.
+# At most this many footers are read for the ages of rows. Each is a request to an object store.
 _FOOTERS_MAX = 400
 _PAGE = """<!doctype html>
 <html lang=en><meta charset=utf-8>
@@ -107,7 +106,7 @@ def report_page(
     delays: Sequence[Delay],
     made_ms: int,
 ) -> str:
-    """Return the page. `delays` are those of the newest commits."""
+    """Return the page. `delays` has the ages of rows of the newest commits."""
     shown = commits[-_SHOWN:]
     return _PAGE.format(
         title=html.escape(f"{status.topic or 'no topic yet'} in the lake"),
@@ -147,7 +146,7 @@ def _numbers(status: TableStatus) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of numbers; the first column names the row."""
+    """Return an HTML table of numbers. The first column names the row."""
     head = "".join(f"<th class=number>{html.escape(name)}" for name in heads)
     body = "".join(
         "<tr>" + "".join(f"<td class=number>{html.escape(cell)}" for cell in row) for row in rows
@@ -156,7 +155,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _commits(commits: Sequence[Commit], delays: Sequence[Delay]) -> str:
-    """Return the newest commits, the newest first, with the age of their rows."""
+    """Return an HTML table of `commits`, newest first, with the ages of their rows."""
     if not commits:
         return _nothing("No commit yet.")
     ages = {one.version: f"{brief(one.newest_s)} to {brief(one.oldest_s)}" for one in delays}
@@ -225,7 +224,7 @@ def _nothing(words: str) -> str:
 
 
 def _delays(store: FileStore, manifests: Sequence[Manifest]) -> list[Delay]:
-    """Return the delays of the newest loads whose files exist, oldest load first."""
+    """Return the ages of rows of the newest loads whose files still exist, oldest load first."""
     found: list[Delay] = []
     left = _FOOTERS_MAX
     for manifest in reversed(manifests[-_SHOWN:]):
@@ -236,7 +235,7 @@ def _delays(store: FileStore, manifests: Sequence[Manifest]) -> list[Delay]:
             continue
         times_ms: list[float] = []
         for file in manifest.files:
-            # Files that compaction or expiry removed have no footer any more.
+            # The file may have been deleted after a compaction.
             with suppress(OSError, OttlaError):
                 times_ms += _times_ms(store, file.path)
         if times_ms:

@@ -2,9 +2,9 @@
 
     frame.writeStream.format("ottla").option("topic", "alerts").option("checkpointLocation", …)
 
-Tasks turn rows into record batches and send nothing. The driver sends what all tasks of an epoch
-made in one transaction (`sink_commit`). So neither a task that is tried again nor two attempts at
-once can double a row, and readers see an epoch whole or not at all. `sink_options` has the options.
+Tasks turn rows into record batches, but send nothing. The driver sends the batches of all tasks of
+an epoch in one transaction (`sink_commit`). So a task that is retried or runs twice doubles no row,
+and readers see an epoch as a whole or not at all. `sink_options` has the options.
 """
 
 import random
@@ -39,7 +39,7 @@ from ottla.lake.edges.sink_commit import SERIES_OF_QUERY, OnStep, Series, commit
 from ottla.lake.edges.sink_options import SinkOptions
 from ottla.lake.rows.publish_row import require_columns, rows
 
-# Properties that Spark sets for the tasks of a streaming query.
+# Local properties that Spark sets for the tasks of a streaming query.
 _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
 _ROWS_AT_ONCE = 10_000
 # From 4.1 on, Spark gives stream writers Arrow batches instead of rows.
@@ -50,7 +50,7 @@ _StreamWriter: Any = getattr(
 
 @dataclass
 class Made(WriterCommitMessage):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """The result of a task: its batches in a parcel."""
+    """The message of a task to the driver, with its batches in a parcel."""
 
     parcel: Parcel
     records: int
@@ -58,7 +58,7 @@ class Made(WriterCommitMessage):  # type: ignore[misc]  # pyspark's classes are 
 
 
 class _Tasks:
-    """The part that runs in tasks, the same for streams and for batches."""
+    """The part that runs in tasks, for streams and for batch writes."""
 
     def __init__(
         self, options: SinkOptions, schema: StructType, on_step: OnStep = lambda _step: None
@@ -105,8 +105,8 @@ class _Tasks:
             lambda: time.time_ns() // 1_000_000,
             compression=self._options.compression,
             batch_bytes=self._options.batch_bytes,
-            # Start at different partitions: small tasks fill one batch each, and not all in the
-            # first.
+            # Start at a random partition, so that small tasks of one batch do not all write to the
+            # first partition.
             first_partition=random.randrange(1 << 16),
         )
 
@@ -137,7 +137,7 @@ class OttlaStreamWriter(_Tasks, _StreamWriter):  # type: ignore[misc]
         remove_epochs([one.parcel for one in made], batchId)
 
     def abort(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: ARG002, N803
-        """Remove what tasks have staged: nothing was sent."""
+        """Remove the files that tasks have staged. Nothing was sent."""
         _remove_parcels(messages)
 
 
@@ -164,7 +164,7 @@ def _batch_of(found: list[Any], names: list[str]) -> pa.RecordBatch:
 
 
 class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
-    """Writes a batch in one transaction; with the option `id`, only once in repeated runs."""
+    """Writes a batch DataFrame in one transaction; with the option `id`, once in several runs."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Made:
         return self.write_batches(iterator)

@@ -1,8 +1,8 @@
-"""Turns a task's rows into batches, and keeps them until the driver sends them.
+"""Turns a task's rows into record batches, and hands them to the driver, which sends them.
 
-Rows are partitioned as in Kafka's producers, and keep their order. The batches travel in Spark's
-message, or in a file if they are large. Nothing here has to be durable: after a crash Spark runs
-the tasks again.
+Rows are partitioned as in Kafka's producers, and keep their order. The batches are in the task's
+message to the driver, or in a file if they are large. Nothing has to be durable, because Spark runs
+the tasks again after a crash.
 """
 
 import io
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 # Returns a topic's number of partitions. Raises OttlaError for an unknown topic.
 PartitionCount = Callable[[str], int]
-# Sizes of the topic's name, partition, number of records, size of the batch.
+# The head of a batch: size of the topic's name, partition, number of records, size of the batch.
 _HEAD = Struct(">Hiii")
 
 
@@ -34,7 +34,7 @@ class Preparer:
     """Builds batches of about `batch_bytes` before compression.
 
     Rows of one partition keep their order. Rows with a key go to the partition that Kafka's
-    producers would choose; rows without one fill a batch of one partition, then of the next.
+    producers would choose. Rows without a key fill a batch of one partition, then of the next.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Preparer:
         self.record_count = 0
 
     def add(self, row: Row) -> PreparedBatch | None:
-        """Add a row; return the batch that it completes, if any. Raises OttlaError."""
+        """Add a row. Return the batch that it completes, or None. Raises OttlaError."""
         topic = self._topic or row.topic
         if topic is None:
             raise _wrong("a row has no topic, and the option `topic` is not set")
@@ -99,7 +99,7 @@ def _wrong(what: str) -> OttlaError:
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """All batches of a task: `content`, or the file at `path` of the folder `url`."""
+    """All batches of a task, in `content`, or in the file at `path` of the folder `url`."""
 
     content: bytes
     url: str = ""
@@ -118,7 +118,7 @@ class Staging:
         self._file: StoreWriter | None = None
 
     def add(self, batch: PreparedBatch) -> None:
-        """Take a batch. Raises OttlaError if the batches are too large and there is no folder."""
+        """Add a batch. Raises OttlaError if the batches are too large and there is no folder."""
         if self._file is not None:
             write_batch(self._file, batch)
             return
@@ -147,7 +147,7 @@ class Staging:
         return Parcel(b"", self._url, self._path)
 
     def discard(self) -> None:
-        """Remove the file, since the task failed."""
+        """Remove the file after the task has failed."""
         if self._file is not None:
             self._file.discard()
 
@@ -178,7 +178,7 @@ def remove(parcels: Iterable[Parcel]) -> None:
 
 
 def remove_epochs(parcels: Iterable[Parcel], up_to: int) -> None:
-    """Remove files of epochs up to this one, even of lost attempts, in the parcels' folders."""
+    """Remove the files of epochs up to `up_to` in the parcels' folders, even of failed tasks."""
     places = {(parcel.url, parcel.path.partition("/")[0]) for parcel in parcels if parcel.path}
     with _only_logged():
         for url, folder in places:
@@ -191,7 +191,7 @@ def remove_epochs(parcels: Iterable[Parcel], up_to: int) -> None:
 
 @contextmanager
 def _only_logged() -> Iterator[None]:
-    """Log errors of removal: a file that stays is harmless, and the commit has succeeded."""
+    """Log errors of removing files. A file that stays is harmless, as the commit has succeeded."""
     try:
         yield
     except (OSError, OttlaError) as error:
@@ -199,14 +199,14 @@ def _only_logged() -> Iterator[None]:
 
 
 def write_batch(out: io.BytesIO | StoreWriter, batch: PreparedBatch) -> None:
-    """Append a batch to a task's file or message."""
+    """Append a batch to a task's parcel."""
     topic = batch.topic.encode()
     head = _HEAD.pack(len(topic), batch.partition, batch.record_count, len(batch.content))
     out.write(head + topic + batch.content)
 
 
 def read_batches(source: BinaryIO) -> Iterator[PreparedBatch]:
-    """Yield the batches in their order. Raises OttlaError if the bytes end within one."""
+    """Yield the batches in their order. Raises OttlaError if the bytes end within a batch."""
     while head := source.read(_HEAD.size):
         if len(head) < _HEAD.size:
             raise _torn()

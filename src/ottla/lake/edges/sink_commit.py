@@ -1,13 +1,14 @@
-"""Commits one portion of a series and the series' mark in one transaction, at most once.
+"""Commits one portion of a series, such as an epoch, in one transaction, at most once.
 
-    take over the transactional id → read the mark → send → add the mark → commit
+    initialize the transactional id → read the mark → send → add the mark → commit
 
-The last process to take over the id continues. An earlier process can no longer commit, and its
-open transaction is aborted, or completed if it was decided. Only then the mark is read. So if
-several processes write the same portion, one of them commits it and the others skip it or fail.
+The last process that initializes the id continues. Earlier processes are fenced, and an open
+transaction is aborted, or completed if it was prepared. Only then is the mark read. So if several
+processes write the same portion, one of them commits it, and the others skip it or fail.
 
-The mark is the number of the portion that was committed last: a committed offset with metadata, of
-a group of the series' own name. So a portion that is sent again, after any crash, is recognised.
+The mark is the number of the last committed portion. It is a committed offset with metadata, in a
+group that has the series' name, and is committed in the portion's transaction. So a portion that is
+sent again after a crash is recognised.
 """
 
 import json
@@ -20,10 +21,10 @@ from ottla.base.ids import TopicPartition
 from ottla.client import OffsetAndMetadata, PreparedBatch, sync
 from ottla.lake.source.access import ClientAccess
 
-# The topic of the mark if no record has named one. It exists, because marks are offsets.
+# The topic of the mark if the portion has no record. It always exists if marks are stored.
 _OFFSETS_TOPIC = "__consumer_offsets"
 _KIND = "ottla sink"
-# Prefix of the name of a series, before the id of a query or of a batch.
+# The prefix of a series' name. The id of a query or a batch write follows.
 SERIES_OF_QUERY = "ottla-sink."
 
 OnStep = Callable[[str], None]
@@ -31,7 +32,7 @@ OnStep = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Numbered portions under one name, which is the transactional id and the mark's group."""
+    """A series of numbered portions. Its name is the transactional id and the mark's group."""
 
     bootstrap: str
     name: str
@@ -49,12 +50,12 @@ def commit_portion(
     *,
     marked: bool = True,
 ) -> bool:
-    """Write portion `number`, unless it is committed already; return whether it was written now.
+    """Write portion `number` unless it is committed already; return whether it was written now.
 
-    The mark is stored under `mark_topic`, an existing topic, or else under the first topic written
-    to, or else under the cluster's own topic of offsets. A portion that is not `marked` has none.
-    Raises OttlaError; then nothing of the portion is visible, unless the error says that the
-    outcome is unknown. In that case the next call finds out.
+    The mark is an offset of `mark_topic`, an existing topic, by default of the first topic that is
+    written to, or of `__consumer_offsets`. A portion that is not `marked` has no mark. Raises
+    OttlaError; then nothing of the portion is visible, unless the error says that the outcome is
+    unknown. In that case the next call finds out.
     """
     with sync.Producer(
         series.bootstrap,
@@ -96,7 +97,7 @@ def _marks(series: Series) -> dict[TopicPartition, OffsetAndMetadata]:
 
 
 def _mark_place(places: dict[TopicPartition, OffsetAndMetadata], topic: str) -> TopicPartition:
-    """Return the partition of the mark: always the same one, so that there is only one mark."""
+    """Return the partition of the mark, which is always the same, so that there is one mark."""
     if places:
         return max(places, key=lambda place: places[place].offset)
     return TopicPartition(topic, 0)
@@ -104,9 +105,9 @@ def _mark_place(places: dict[TopicPartition, OffsetAndMetadata], topic: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class PortionMark:
-    """Records that portion `number` of a series is committed; it had `records` records.
+    """The mark of a series: portion `number`, with `records` records, is committed.
 
-    `first` is the option `firstEpoch` that the series has already followed.
+    `first` is the value of the option `firstEpoch` that the series has applied already.
     """
 
     number: int
@@ -115,14 +116,14 @@ class PortionMark:
 
 
 class PortionState(Enum):
-    """Says whether a portion has to be written."""
+    """Whether a portion has to be written (NEW) or not (COMMITTED)."""
 
     NEW = auto()
     COMMITTED = auto()
 
 
 def as_offset(mark: PortionMark) -> OffsetAndMetadata:
-    """Return the mark as a committed offset: the number of the next portion."""
+    """Return the mark as a committed offset, which is the number of the next portion."""
     content = {"kind": _KIND, "number": mark.number, "records": mark.records}
     if mark.first is not None:
         content["first"] = mark.first
@@ -152,11 +153,12 @@ def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
 
 
 def standing(mark: PortionMark | None, number: int, first: int | None, series: str) -> PortionState:
-    """Return whether portion `number` is new. `first` needs no mark before it.
+    """Return whether portion `number` is new or committed already.
 
-    `first` applies once: if the mark has followed it, it is a leftover in a program. Spark plans an
-    epoch only after the previous one is committed, so a portion must be the marked one or the next.
-    Raises OttlaError for any other, because a part of the series would be missing or doubled.
+    Spark plans an epoch only after the previous epoch is committed, so a portion must be the marked
+    portion or the next. Raises OttlaError for any other portion, because a part of the series would
+    be missing or doubled. Portion `first` needs no mark before it. `first` is ignored if the mark
+    says that it was applied already.
     """
     if mark is not None and mark.number == number:
         return PortionState.COMMITTED

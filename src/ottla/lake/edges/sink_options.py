@@ -33,7 +33,7 @@ _OPTIONS = (
     "id",
 )
 _CODEC = "kafka.compression.type"
-# Options that Spark adds itself.
+# Options that Spark adds.
 _SPARKS = ("path", "checkpointLocation", "queryName")
 
 
@@ -48,13 +48,13 @@ class SinkOptions:
     transaction_timeout_ms: int
     staging: str | None
     inline_bytes: int
-    first_epoch: tuple[str, int] | None  # The id of the query that the option names, and the epoch.
+    first_epoch: tuple[str, int] | None  # The id of a query, and an epoch.
     id: str | None
     access: ClientAccess = field(default_factory=ClientAccess)
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
-    """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones."""
+    """Parse the options, whose case Spark does not keep. Raises OttlaError for wrong options."""
     given = {name.lower(): value for name, value in options.items()}
     require_known(given, _OPTIONS, _wrong, _SPARKS)
     codec = given.get(_CODEC, "lz4")

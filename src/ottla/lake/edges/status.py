@@ -1,4 +1,4 @@
-"""The status of a table: its commits, its live files, and the records that only the topic has."""
+"""The status of a table: its commits, its live files, and its lag behind the topic."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,11 +32,11 @@ TERMS = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One partition: the table's position, and how far the topic is ahead."""
+    """The status of one partition: the table's position and its lag."""
 
     partition: int
     position: int
-    end: int | None = None  # None: the topic was not asked.
+    end: int | None = None  # The topic's end; None if the cluster was not asked.
     lag_s: float | None = None
 
     @property
@@ -61,10 +61,10 @@ class TableStatus:
     writer_epoch: int = 0
     # Problems that an operator has overridden.
     overridden: tuple[str, ...] = ()
-    # Files of loads that were not committed, or not yet.
+    # Files of loads that are not committed, or not yet.
     orphans: tuple[str, ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
-    # All rows with an earlier event time are loaded; None: unknown, or no event times.
+    # All rows with an earlier event time are loaded; None if unknown, or without event times.
     watermark_ms: int | None = None
     late_rows: int = 0  # Rows that were loaded with event times before the watermark.
     held_back: tuple[str, ...] = ()  # Partitions held back by open transactions, a line for each.
@@ -104,16 +104,16 @@ class TableStatus:
         }
 
     def rows_by_partition(self) -> list[dict[str, Any]]:
-        """Return a row for each partition."""
+        """Return one row, as a dict, for each partition."""
         return [{**asdict(one), "lag_offsets": one.lag_offsets} for one in self.partitions]
 
 
 def status(
     target: str, bootstrap: str | None, store_options: Mapping[str, str] | None = None
 ) -> TableStatus:
-    """Return the status of a table; compared with its topic if `bootstrap` is given."""
+    """Return the status of a table, with its lag if `bootstrap` is given."""
     table = existing_table(target, store_options)
-    # Read before the manifests: if a load ends meanwhile, its files then have a manifest.
+    # List files before reading manifests: if a load commits in between, its files have a manifest.
     _, present = files_present(table.store)
     manifests = list(table.history())
     ends: dict[int, int] | None = None
@@ -156,7 +156,7 @@ def table_status(
 ) -> TableStatus:
     """Return the status of a table. `present` are the paths of all files that tasks wrote.
 
-    `ends` are the end offsets of the topic's partitions, None if they were not requested.
+    `ends` are the end offsets of the topic's partitions; None if the cluster was not asked.
     """
     if not manifests:
         return TableStatus(table, table_format, orphans=tuple(sorted(present)))
@@ -203,7 +203,7 @@ def first_times(cluster: Cluster, topic: str, starts: Mapping[int, int]) -> dict
         try:
             first_ms = first_time_ms(cluster.peek(topic, partition, start), start)
         except OttlaError as error:
-            # Damaged there, or deleted meanwhile: the load itself will report it.
+            # The log is damaged there, or the offset was deleted. The next load reports it.
             if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
                 raise
             continue
@@ -215,8 +215,8 @@ def first_times(cluster: Cluster, topic: str, starts: Mapping[int, int]) -> dict
 def first_time_ms(buffer: bytes, offset: int) -> int | None:
     """Return the time of the record at `offset`, from the header of its batch in `buffer`.
 
-    Inside a batch it is the batch's latest time. None if the buffer does not hold the batch, or the
-    batch has no time.
+    For a record that is not the first of its batch, it is the batch's latest time. None if the
+    buffer does not have the batch, or the batch has no time.
     """
     for _, header in batches(buffer):
         if header.last_offset >= offset:
@@ -227,18 +227,18 @@ def first_time_ms(buffer: bytes, offset: int) -> int | None:
 
 
 def lag_s(first_ms: int | None, now_ms: int) -> float | None:
-    """Return the age of a record; 0 if its clock is ahead."""
+    """Return the age of a record in seconds; 0 if its timestamp is in the future."""
     return None if first_ms is None else max(0, now_ms - first_ms) / 1000
 
 
 def now_ms() -> int:
-    """Return the time of the system's clock."""
+    """Return the time of the system's clock in milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one commit did, with its remarks."""
+    """The summary of one commit. `on_record` has remarks on it."""
 
     version: int
     kind: str
@@ -253,7 +253,7 @@ class Commit:
     on_record: tuple[str, ...]
 
     def row(self) -> dict[str, Any]:
-        """Return a row for a table of commits."""
+        """Return the commit as a row, a dict, for a table of commits."""
         return {**asdict(self), "time": iso(self.created_ms)}
 
 
@@ -278,7 +278,7 @@ def commits(manifests: Iterable[Manifest]) -> list[Commit]:
 
 
 def on_record(manifest: Manifest) -> list[str]:
-    """Return remarks on everything in a commit that is not plain loading."""
+    """Return remarks on a commit: losses, overridden problems, dead letters, new columns."""
     lines = [
         f"{counted(count, 'offset')} of partition {partition} lost, which was accepted"
         for partition, count in manifest.accepted_loss.items()
@@ -297,12 +297,12 @@ def on_record(manifest: Manifest) -> list[str]:
 
 
 def bytes_of_files(files: Iterable[DataFile]) -> int:
-    """Return how many bytes the files take."""
+    """Return the total size of the files in bytes."""
     return sum(file.size_bytes for file in files)
 
 
 def terms_of(ledgers: Sequence[PartitionLedger]) -> dict[str, int]:
-    """Return how many offsets each term of the ledgers has, and `unexplained`."""
+    """Return the sums of all counts of the ledgers, and `unexplained`, by name."""
     found = {term: sum(getattr(one, term) for one in ledgers) for term in TERMS}
     return {**found, "unexplained": sum(abs(one.unexplained) for one in ledgers)}
 
@@ -314,7 +314,7 @@ def ledger_of_table(manifests: Iterable[Manifest]) -> dict[int, PartitionLedger]
         for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
             at = ledger.partition
             if at in found:
-                # A load that was built on a broken chain may leave a gap: unexplained offsets.
+                # A load on a chain with overridden problems may leave a gap of unexplained offsets.
                 ledger = replace(found[at], end=ledger.start).followed_by(ledger)
             found[at] = ledger
     return dict(sorted(found.items()))
