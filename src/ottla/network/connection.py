@@ -171,8 +171,8 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     def limit_requests(self, bytes_max: int | None = None) -> None:
         """Accept no request larger than `bytes_max`; None means the listener's limit.
 
-        The limit also applies to a request that is held while its answer is delayed. It is for
-        clients that have not logged in, which should not take much memory.
+        Clients that have not logged in get a low limit. Otherwise they could take much memory, even
+        by requests that are kept while their answers are delayed.
         """
         most = self._hub.limits.request_bytes_max
         self._is_limited = bytes_max is not None

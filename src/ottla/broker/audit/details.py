@@ -126,7 +126,7 @@ def created(topic: str, detail: Mapping[str, Any], code: int = 0) -> AdminChange
 
 
 class AclFields(Protocol):
-    """An ACL in a request or response. The field of its pattern type has different names."""
+    """An ACL in a request or response. The two name the pattern type field differently."""
 
     resource_type: int
     resource_name: str

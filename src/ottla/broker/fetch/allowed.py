@@ -26,7 +26,7 @@ def readable_by(
     partitions: Partitions,
     wanted: Iterable[tuple[PartitionKey, WantedPartition]],
 ) -> tuple[list[tuple[PartitionKey, WantedPartition]], Denied]:
-    """Return the partitions that the client may READ, and the answers for the others.
+    """Return the partitions that the client may READ, and error answers for the rest.
 
     A partition with an unknown topic id is returned, too; the read answers UNKNOWN_TOPIC_ID.
     """
@@ -65,4 +65,7 @@ def _can_be_remembered(request: RequestContext, partitions: Partitions, key: Par
 
 
 def _nothing_to_add(_response: FetchResponse) -> None:
-    """Do nothing, as the answers for denied partitions are in the response. Prevents a shortcut."""
+    """Do nothing, because the response already has the answers for denied partitions.
+
+    As the request has an `amend` function, no shortcut is learned from it.
+    """

@@ -91,7 +91,7 @@ def is_news(remembered: Remembered, answer: PartitionData) -> bool:
 
 
 def remember(remembered: Remembered, answer: PartitionData) -> None:
-    """Remember the answer. After an error, the next answer without one counts as a change."""
+    """Remember the answer. After an error, the next answer without one is a change."""
     if answer.error_code != ErrorCode.NONE:
         remembered.high_watermark = -1
     else:

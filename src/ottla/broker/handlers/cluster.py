@@ -64,7 +64,7 @@ class DescribeCluster(Handler):
     async def handle(
         self, request: RequestContext, body: DescribeClusterRequest
     ) -> DescribeClusterResponse:
-        """Answer from the cluster image; the store adds registered brokers that are dead."""
+        """Answer from the cluster image; read dead registered brokers from the store."""
         if body.endpoint_type == _CONTROLLERS:
             raise OttlaError(
                 ErrorCode.MISMATCHED_ENDPOINT_TYPE,

@@ -267,9 +267,9 @@ class DeleteRecords(Handler):
     """DeleteRecords (21), versions 0-2: raises the log start offset.
 
     Segments below it are deleted (KIP-107). The answer is sent when the new log start offset is on
-    the leader's disk and the live replicas have raised theirs, or at the timeout. Without the wait
-    for the disk, a killed broker would serve the records again. The answer has the lowest log start
-    offset of the replicas.
+    the leader's disk and the live replicas have adopted it, or at the timeout. If the answer did
+    not wait for the disk, a killed broker would serve the records again. The answer has the lowest
+    log start offset of the replicas.
     """
 
     api = Api(

@@ -274,7 +274,7 @@ class Produce(Handler):
         wanted: PartitionProduceData,
         error: OttlaError,
     ) -> PartitionProduceResponse:
-        """Return the error answer for one partition; log it if the operator can do something."""
+        """Return the error answer for one partition; log it if an operator should know."""
         image = self.view.image
         found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
         partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)

@@ -44,10 +44,7 @@ _INIT_PRODUCER_FENCED_FROM = 4
 
 
 def _init_needs(check: RequestCheck[InitProducerIdRequest]) -> None:
-    """Require WRITE on the transactional id; for an idempotent producer, WRITE on any topic.
-
-    The rule for idempotent producers is that of KIP-679.
-    """
+    """Require WRITE on the transactional id; without one, WRITE on any topic (KIP-679)."""
     name = check.body.transactional_id
     if name is not None:
         check.require(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, name)

@@ -25,12 +25,12 @@ class Credential(NamedTuple):
 
 
 def of_user(name: str) -> Credential:
-    """Return the name of a user's SCRAM credentials."""
+    """Return the `Credential` of a user with SCRAM passwords."""
     return Credential("user", name)
 
 
 def of_token(token_id: str) -> Credential:
-    """Return the name of a delegation token as a credential."""
+    """Return the `Credential` of a delegation token."""
     return Credential("token", token_id)
 
 

@@ -63,8 +63,8 @@ class Login:
         self._converse = converse
         self._session = SaslSession()
         self._exchange: ServerExchange | None = None
-        # Serves the requests of a session that can expire. The timer clears it, after which the
-        # session checks every request.
+        # Serves the requests of a session that can expire. After its timer has ended, the session
+        # checks every request.
         self._served: Serve | None = None
         self._served_run: ServeRun | None = None
         self._in_time = False

@@ -54,7 +54,7 @@ class ListenerLogins:
 class Logins:
     """The logins of a broker's SASL listeners.
 
-    Raises OttlaError if one of them is configured so that no client could log in.
+    Raises OttlaError if one of them is configured in such a way that no client could log in.
     """
 
     def __init__(

@@ -73,8 +73,8 @@ class ProduceShortcuts:
         if partition.closed is not None or (partition.under_min_isr and known.acks == _ACKS_ALL):
             return None
         if partition.gaps.is_any:
-            # A batch with a timestamp too far in the future may be refused, which the slow path
-            # logs.
+            # An earlier batch of some producer was rejected, so this one may be out of order. The
+            # slow path refuses it then, and logs the error for the operator.
             return None
         config = partition.log.config
         now_ms = self._now_ms()
@@ -211,7 +211,7 @@ class ProduceShortcuts:
         except OttlaError:
             return
         if partition.topic in INTERNAL_TOPICS:
-            # The client lacks the permission at the moment; it is checked again with every request.
+            # Whether a client may produce to internal topics is checked with every request.
             return
         self._prefix_end = prefix_end
         prefix = frame[AFTER_CORRELATION_ID:prefix_end].tobytes()

@@ -71,7 +71,7 @@ class Auditing(Protocol):
     ) -> None:
         """Report the changes of a request once its response is known.
 
-        If `often`, repetitions are only counted.
+        If clients make such changes `often`, repetitions are only counted.
         """
         ...
 

@@ -199,7 +199,7 @@ def described(
     groups: Callable[[R], list[G]],
     topics: Callable[[G], Iterable[str]] = lambda _group: (),
 ) -> Guard[Q, R]:
-    """Require DESCRIBE on each group; the authorized operations shown are the client's.
+    """Require DESCRIBE on each group; fill in the client's authorized operations.
 
     `topics` returns the topics of the members in an answer. If the client may not DESCRIBE one of
     them, the group is answered with an error instead.

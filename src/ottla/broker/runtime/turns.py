@@ -30,7 +30,7 @@ class FairTurns:
 
     @property
     def begun(self) -> int:
-        """Return the number of clients that have started and not left."""
+        """Return the number of clients that have started and not yet left."""
         return len(self._taken)
 
     def take(self, user: Hashable, client: Hashable, on_place: Callable[[], None]) -> bool:
@@ -65,7 +65,7 @@ class FairTurns:
             self._aside[client] = on_place
 
     def leave(self, client: Hashable) -> None:
-        """Give the place back, or stop waiting for one. Does nothing if the client does neither."""
+        """Give the place back, or stop waiting for one. Does nothing if the client has none."""
         if client not in self._taken:
             for user, waiting in self._waiting.items():
                 if waiting.pop(client, None) is not None:

@@ -361,9 +361,10 @@ class Conversation:
         return True
 
     def _must_wait_for_quota(self, header: RequestHeader) -> bool:
-        """Return whether the client's user has exceeded the request quota, over all connections.
+        """Hold the request if the client has used up its quota; return whether it was held.
 
-        As in Kafka, a request waits only once, and for one window at most.
+        The use of all connections of a user counts together. As in Kafka, a request waits only once,
+        and for one window at most.
         """
         throttling = self._quotas.throttling
         if throttling is None or self._has_waited:

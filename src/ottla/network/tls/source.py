@@ -32,7 +32,7 @@ _Stamp = tuple[int, int, int] | None
 
 
 class TlsSource:
-    """Provides contexts for new connections; open connections keep theirs.
+    """Provides contexts for new connections; open connections keep their context.
 
     `name` appears in log lines. Raises OttlaError if the first context cannot be created.
     """
