@@ -363,7 +363,7 @@ class Conversation:
     def _must_wait_for_quota(self, header: RequestHeader) -> bool:
         """Hold the request if the client has used up its quota; return whether it was held.
 
-        The use of all connections of a user counts together. As in Kafka, a request waits only once,
+        The quota is for all connections of a user together. As in Kafka, a request waits only once,
         and for one window at most.
         """
         throttling = self._quotas.throttling
