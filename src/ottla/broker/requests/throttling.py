@@ -19,8 +19,8 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.share_records import ShareFetchRequest, ShareFetchResponse
 
-# A fetch waits until the quota allows the bytes of this much time. Smaller portions would cause more
-# fetches.
+# A fetch waits until the quota allows the bytes of this much time. Smaller portions would cause
+# more fetches.
 _PORTION_MS = 100
 
 
