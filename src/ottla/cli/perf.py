@@ -19,7 +19,7 @@ from ottla.diagnosis.performance import produce as measured_produce
 
 @click.group()
 def perf() -> None:
-    """Measure how fast a cluster takes and gives records, with one client."""
+    """Measure how fast one client can send and read records."""
 
 
 _SHARES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))

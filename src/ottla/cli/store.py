@@ -28,8 +28,8 @@ def open_(properties: Path) -> None:
     \b
     ottla store open server.properties
 
-    For a change of the brokers' user or password: open, give all brokers the new one with
-    zookeeper.set.acl=false, then set it to true and run `ottla store secure`.
+    To change the brokers' user or password: run this command, give all brokers the new login with
+    zookeeper.set.acl=false, then set that to true and run `ottla store secure`.
     """  # noqa: D301
     rewrite(properties, protects=False)
 

@@ -58,7 +58,7 @@ def user() -> None:
 @options.store
 @options.bootstrap
 def add(name: str, store: str | None, bootstrap: str) -> None:
-    """Make a user, who can log in by SCRAM at once.
+    """Make a user that can log in by SCRAM at once.
 
     \b
     ottla user add alice
@@ -172,7 +172,7 @@ def password(name: str, end_sessions: bool, store: str | None, bootstrap: str) -
 @options.store
 @options.bootstrap
 def remove(name: str, store: str | None, bootstrap: str) -> None:
-    """Remove a user, who cannot log in any more.
+    """Remove a user, so that it cannot log in any more.
 
     \b
     ottla user remove alice

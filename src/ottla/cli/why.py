@@ -33,7 +33,7 @@ from ottla.wire.messages.decisions import DescribedRebalance, RebalanceCause
 
 @click.group()
 def why() -> None:
-    """Show why a partition or group is as it is: decisions, evidence, settings.
+    """Show the reasons for a partition's or group's state: decisions, evidence, settings.
 
     Each broker remembers its latest decisions since it started; all brokers are asked.
     """

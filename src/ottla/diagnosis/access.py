@@ -16,7 +16,7 @@ from ottla.security.rules import AclRules
 async def explain_access(
     admin: Admin, principal: Principal, host: str, operation: AclOperation, resource: Pattern
 ) -> Ruling:
-    """The decision that a broker makes by its present ACLs and settings. Raises OttlaError."""
+    """Return the decision of a broker by its present ACLs and settings. Raises OttlaError."""
     broker_id = (await admin.cluster.brokers())[0]
     settings = await admin.configs.describe("broker", str(broker_id))
     texts = {name: str(found.value) for name, found in settings.items()}

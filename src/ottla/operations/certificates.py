@@ -130,7 +130,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 def new_authority(
     name: str, now: datetime, key: ec.EllipticCurvePrivateKey | None = None
 ) -> Issued:
-    """A new root authority, with a new key if none is given."""
+    """Create a root authority, with a new key if none is given."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     subject = common_name(name)
     usage = _key_usage(signs_certificates=True)

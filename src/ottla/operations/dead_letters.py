@@ -46,7 +46,7 @@ class FoundLetter:
 
     @property
     def place(self) -> str:
-        """Return the letter's name for messages and headers."""
+        """Return the letter's name, as in commands and headers."""
         return f"{self.source}-{self.partition}@{self.offset}"
 
     @property

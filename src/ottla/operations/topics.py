@@ -111,8 +111,8 @@ async def compact(
 ) -> list[CompactionStanding]:
     """Request compaction of every replica of the topic now; with `timeout_s`, wait for it.
 
-    Raises UnknownTopic, BrokerRefused where the topic is not compacted, REQUEST_TIMED_OUT; and,
-    when it waited, UNKNOWN_SERVER_ERROR with the reasons of the brokers that failed.
+    Raises UnknownTopic, BrokerRefused if the topic is not compacted, REQUEST_TIMED_OUT; and,
+    with `timeout_s`, UNKNOWN_SERVER_ERROR with the reasons of the brokers that failed.
     """
     standings = await admin.compaction.of_topic(topic, CompactAction.CLEAN)
     if timeout_s is None:

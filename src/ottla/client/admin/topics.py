@@ -96,7 +96,7 @@ class Topics:
             attempt += 1
 
     async def all(self, *, internal: bool = False) -> list[TopicView]:
-        """Return all topics by name with descriptions; internal ones only with `internal`."""
+        """Return all topics by name with descriptions; internal topics only with `internal`."""
 
         async def ask() -> list[TopicView]:
             answer = await self._calls.cluster.ask_any(
@@ -178,7 +178,7 @@ class Topics:
     async def list(self, *, internal: bool = False) -> list[str]:
         """Return the names of all topics.
 
-        Internal ones (`__consumer_offsets` …) only with `internal`.
+        Internal topics (`__consumer_offsets` …) are included only with `internal`.
         """
         return [topic.name for topic in await self.all(internal=internal)]
 

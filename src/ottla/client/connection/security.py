@@ -166,7 +166,7 @@ def default_security() -> ClientSecurity:
 
 
 def read_config(path: str) -> dict[str, str]:
-    """Return the settings in a file; all names must be those of Kafka clients.
+    """Return the settings in a file, which may have only names that Kafka clients know.
 
     Raises ClientError.
     """

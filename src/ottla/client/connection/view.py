@@ -85,7 +85,7 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """A live broker and where it can be reached."""
+    """A live broker and its address."""
 
     broker_id: int
     address: Address

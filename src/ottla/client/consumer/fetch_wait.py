@@ -1,4 +1,4 @@
-"""The events before a fetcher's next request: answers, back-off, newer metadata."""
+"""Wakes a fetcher when it may send its next request: after answers, back-off or a refresh."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable

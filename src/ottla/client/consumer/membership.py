@@ -1,4 +1,4 @@
-"""One member of a classic group: joins, keeps its place by heartbeats, leaves (KIP-62, KIP-345).
+"""One member of a classic group: joins, sends heartbeats, leaves (KIP-62, KIP-345).
 
 Joining happens only inside the consumer's own calls, so that records returned before are known
 to be processed when partitions are revoked. Heartbeats are also sent between these calls.

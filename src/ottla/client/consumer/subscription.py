@@ -32,7 +32,7 @@ async def matching_topics(
 
 
 class WholeTopics:
-    """The subscription of a consumer without a group; with `reset_to` None it must seek.
+    """The subscription of a consumer without a group. `reset_to` is its start, or None.
 
     New partitions, and new topics that match a pattern, are read after the next metadata refresh.
     """

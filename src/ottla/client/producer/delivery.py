@@ -15,7 +15,7 @@ class Delivery:
     `base_offset` is the offset of the batch's first record (-1 with acks 0: there is no answer);
     record number `n` of the batch has offset `base_offset + n`. `timestamp_ms` is the broker's time
     if the topic uses LogAppendTime, else -1. A batch that was too large for the topic was sent in
-    parts: then `base_offset` is that of the first part only.
+    parts: then `base_offset` is the offset of the first part.
     """
 
     __slots__ = (

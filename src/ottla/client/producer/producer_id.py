@@ -19,7 +19,7 @@ class ProducerIds:
         self._cluster = cluster
         self._task: asyncio.Task[None] | None = None
         self._callbacks: list[Callable[[], None]] = []
-        # -1 while none is known.
+        # The current producer id; -1 if there is none yet.
         self.current = -1
 
     def when_known(self, callback: Callable[[], None]) -> None:

@@ -82,7 +82,7 @@ class Router:
         self._cluster = cluster
         self._accumulator = accumulator
         self._partitioner = partitioner_named(partitioner, cluster.chance)
-        # Whether records with keys use murmur2, and the others the sticky partition.
+        # Whether records with keys use murmur2, and records without keys the sticky partition.
         self.is_default = self._partitioner is None
         self.known: dict[str, TopicQueues] = {}
 

@@ -98,7 +98,7 @@ class Sender:
     # -- sending
 
     def drain(self) -> None:
-        """Send every closed batch that may be sent now; timers and answers trigger the others."""
+        """Send every closed batch that may be sent now; timers and answers trigger the rest."""
         queues = self._accumulator.ready_queues
         if not queues:
             return

@@ -199,7 +199,7 @@ class Transactions:
         await self._stop_adding()
 
     async def _add(self, when_added: Callable[[], None]) -> None:
-        """Add the pending partitions to the open transaction, until none is left."""
+        """Add the pending partitions to the open transaction, until all are added."""
         try:
             while self._to_add:
                 adding = list(self._to_add)

@@ -36,7 +36,7 @@ class Transactional:
     """The calls of a `Producer` that has a transactional id.
 
     Of all producers with one `transactional_id`, only the last to begin a transaction, or to call
-    `init_transactions`, can continue; the others get ProducerFenced, and cannot be used any more.
+    `init_transactions`, can continue; other producers get ProducerFenced, and are then unusable.
     After a TransactionFailed (or any other error within a transaction), call `abort_transaction`
     and repeat the transaction.
     """
