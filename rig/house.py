@@ -100,7 +100,7 @@ def counts() -> list[Count]:
         Count("modules in the largest circle of imports", max(map(len, circles), default=0), 2, 3),
         Count("circles without an explanation", sum(c not in EXPLAINED for c in circles), 0, 0),
         Count("modules that import the class Broker", sum(map(imports_broker, texts.values())),
-              8, 8),
+              7, 8),
         Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 6, 30),
         Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 0, 0),
         Count("folders with more than 25 loose files", len(list(wide_folders(modules.values()))),
@@ -111,19 +111,19 @@ def counts() -> list[Count]:
               sum(message_riddles(t) for name, t in texts.items() if name.startswith(_SPEAKING)),
               0, 0),
         Count("riddle words in documents", sum(map(document_riddles, _DOCUMENTS)), 0, 0),
-        Count("identifiers with a riddle word", sum(map(riddle_names, texts.values())), 234, 0),
+        Count("identifiers with a riddle word", sum(map(riddle_names, texts.values())), 0, 0),
         Count("packages in the largest circle of packages",
               max((len(circle) for beside in packages for circle in circles_of(beside)), default=1),
-              14, 1),
+              1, 1),
         Count("pairs of packages that import each other",
-              sum(len(list(pairs(beside))) for beside in packages), 19, 0),
-        Count("modules named by a gerund", sum(map(gerund, modules)), 63, 30),
+              sum(len(list(pairs(beside))) for beside in packages), 0, 0),
+        Count("modules named by a gerund", sum(map(gerund, modules)), 8, 30),
         Count("files of less than 40 lines",
-              sum(lines[name] < 40 for name in modules if name not in folders), 158, 80),
+              sum(lines[name] < 40 for name in modules if name not in folders), 18, 80),
         Count("files of less than 60 lines with one importer",
-              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 109, 30),
-        Count("lines in src/", sum(lines.values()), 145_850, 125_000),
-        Count("files in src/", len(modules), 1_359, 1_050),
+              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 5, 30),
+        Count("lines in src/", sum(lines.values()), 139_900, 125_000),
+        Count("files in src/", len(modules), 869, 1_050),
     ]  # fmt: skip
 
 
@@ -203,11 +203,14 @@ def gerund(module: str) -> bool:
 
 
 def riddle_names(text: str) -> int:
-    """How often names in code have one of the riddle words, as `told_ms` or `MustTell` have."""
+    """How often names in code have one of the riddle words, as `told_ms` or `MustTell` have.
+
+    `tell` alone is the method of Python's files.
+    """
     names = (
         token.string
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type == tokenize.NAME
+        if token.type == tokenize.NAME and token.string != "tell"
     )
     return sum(
         not _RIDDLE_NAMES.isdisjoint(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", n).lower().split("_"))
