@@ -57,7 +57,7 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the tasks of the query, as Spark's partitions."""
         tasks = planned_tasks(self._options, self._narrowing)
-        # If there were no partition, Spark would read one of its own.
+        # Return at least one partition. Without any, Spark would read one that is not planned here.
         return [InputPartition(ranges) for ranges in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -156,7 +156,7 @@ class TableRows(LakeRows):
         started = spark or session()
         addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
         # Give Spark the table's types, because a column may have a narrower type in some files.
-        # They are those of a row of nulls: Spark Connect gets no types from a table without rows.
+        # They come from a row of nulls: Spark Connect gets no types from a table without rows.
         nulls = [pa.nulls(1, field.type) for field in self._all]
         empty = started.createDataFrame(pa.table(nulls, names=self._all.names)).where("false")
         if not addresses:

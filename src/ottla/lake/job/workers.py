@@ -43,7 +43,7 @@ def run_here(tasks: Sequence[Task[R]], on_done: OnDone = ignore_done) -> list[R]
 
 
 class Workers:
-    """Runs tasks where the options of a call say. Spark is started with the first tasks."""
+    """Runs the tasks of a call, as its options say. Spark is started with the first tasks."""
 
     def __init__(
         self,

@@ -225,7 +225,7 @@ def _with_watermarks(
 
 
 def _watermarks(events: EventTimes, before: Mapping[int, int]) -> dict[int, int]:
-    """Return the watermark of each partition that has one; `before` has the previous ones."""
+    """Return the watermarks by partition. `before` has those of the previous commit."""
     found = dict(before)
     for partition, time in events.highest.items():
         found[partition] = max(time - events.lateness_ms, found.get(partition, -(1 << 63)))

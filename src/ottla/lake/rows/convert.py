@@ -119,7 +119,7 @@ class Converter:
     def _of_kind(
         self, values: Sequence[Any], kind: type, what: str, path: Path, rows: Sequence[int]
     ) -> list[Any]:
-        """Return the values, with None for each that is not of the Python type `kind`."""
+        """Return the values, with None for each value of another Python type than `kind`."""
         if {type(value) for value in values} <= {kind, _NONE}:
             return list(values)
         kept = []

@@ -136,7 +136,7 @@ class LakeTable(ABC):
         From then on, `latest` also writes a head marker that was lost in a crash. Raises OttlaError
         if the store cannot keep two writers from creating the same file.
         """
-        # Create the folder that marks the table as ours first, in case of a crash half-way.
+        # Create the folder that marks a table of ottla first, in case of a crash half-way.
         self.store.prepare((MANIFESTS, data_files.FOLDER))
         self._heads.require_one(self._has_content)
         self._writes = True

@@ -99,7 +99,7 @@ def _checkpoint_path(version: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The visible and the hidden file of each bucket; readers see only the visible one.
+    """The visible and the hidden file of each bucket. Readers see only the visible file.
 
     A history also has many closed files, whose rows cannot change any more. They are not part of
     the state.

@@ -36,7 +36,7 @@ Result = TypeVar("Result", bound=TaskResult)
 
 # How often a commit is tried while others commit.
 _TRIES = 100
-# Kinds of commits that move no position. A load may commit on top of them what it has read.
+# Kinds of commits that move no position. A load that has read its records may still commit on top.
 _UPKEEP = frozenset({"compaction", "replacement"})
 # How often a plan starts again because its records have fields without a column.
 _SCHEMAS_MAX = 5

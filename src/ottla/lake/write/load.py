@@ -119,7 +119,7 @@ def rows_read(
     if plan.ranges:
         rule = _rule_of(events, plan.described)
         if rule is not None and plan.kind == "replacement":
-            # Rows that are read again do not count as late.
+            # Rows that are read again are never late.
             rule = replace(rule, watermark_ms=None)
         results, typing = writer.read(partial(_tasks, writer, plan, settings, rule), typing)
     writer.steps.reached("files written")

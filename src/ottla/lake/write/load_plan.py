@@ -21,7 +21,7 @@ OFFSETS_PER_TASK = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The topic as it is now, and the commit that the next one builds on."""
+    """The current description of the topic, and the commit that the next commit builds on."""
 
     described: TopicDescription
     before: Manifest | None

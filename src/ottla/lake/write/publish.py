@@ -117,7 +117,7 @@ def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> Publi
     chosen = given["name"] or _name_of(source, topic)
     group = f"ottla-publish.{chosen}"
     with RangeClient(brokers.bootstrap, client_id="ottla-publish", config=config) as client:
-        # Check the topic first: a mistyped one must not fence a running publish.
+        # Check the topic first: a mistyped topic must not fence a running publish.
         client.topic(topic)
     if given["dry_run"]:
         return _plan(found, _position(brokers, group, topic), chosen)
