@@ -78,9 +78,10 @@ async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis
 
 
 def readers_of(standing: RetentionStanding) -> tuple[ReaderStanding, ...]:
-    """Return the readers of a partition. Their times follow the oldest record's in `times_left`.
+    """Return the readers of a partition, each with the time until it loses a record.
 
-    A reader that was added after the times were requested has no time, and is left out.
+    In `times_left`, the first time is the oldest record's, and one for each reader comes after it.
+    A reader that was added after the times were requested has none, and is left out.
     """
     return tuple(
         ReaderStanding(

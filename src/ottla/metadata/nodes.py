@@ -182,7 +182,7 @@ def features_epoch(version: int | None) -> int:
 
 
 def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
-    """The data of a broker's node; `now_ms` is its registration time, `boot_id` its machine's."""
+    """Return a broker's node: `now_ms` is the registration time, `boot_id` the machine's boot."""
     endpoints = [f"{name}://{e.host}:{e.port}" for name, e in broker.endpoints.items()]
     protocols = {name: endpoint.protocol for name, endpoint in broker.endpoints.items()}
     # `host` and `port` are for programs that know only plaintext listeners.

@@ -33,7 +33,7 @@ class _Behind(NamedTuple):
     leader_epoch: int
 
 
-# Hot: its loop once per batch.
+# Hot: the loop below runs once per batch.
 def placed(records: object, offset: int, high_watermark: int) -> Placed:
     """Check the batch headers of a fetch from `offset`. Checksums are not computed."""
     view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")

@@ -73,7 +73,7 @@ def await_join(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def await_sync(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
-    """Time the SyncGroup of a classic member that has joined."""
+    """Start the timeout within which a classic member that has joined must send SyncGroup."""
     turn.timers.cancel(TimerKey(Due.JOIN, group.group_id, member_id))
     key = TimerKey(Due.SYNC, group.group_id, member_id)
     turn.timers.set(key, turn.now_ms + group.members[member_id].rebalance_timeout_ms)

@@ -124,7 +124,7 @@ def run_apart(call: Callable[[], _Result]) -> _Result:
         result, problem = pickle.loads(answer.read_bytes())
     if problem is not None:
         raise CallFailed(problem)
-    return result  # type: ignore[no-any-return]  # Of the call's type, which pickle does not say.
+    return result  # type: ignore[no-any-return]  # pickle returns Any.
 
 
 def _end(code: int) -> str:

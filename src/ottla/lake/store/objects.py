@@ -226,9 +226,9 @@ class ObjectStore:
 
 
 def _of_client(name: str) -> str:
-    """Return the name of an option of the connection without its prefix; "" for another option.
+    """Return a connection option without its prefix (`allow_http`); "" if it is another option.
 
-    Users and other libraries write aws_allow_http, for which obstore would panic.
+    Users and other libraries write `aws_allow_http`, but obstore panics on the prefix.
     """
     plain = _PREFIX.sub("", name.lower())
     return plain if plain in _CLIENT_OPTIONS else ""

@@ -74,7 +74,7 @@ class LogReading:
 
     newest: NamedLoad
     entries: Sequence[LogEntry]
-    is_whole: bool  # Whether the first entry is the log's first.
+    is_whole: bool  # Whether no older entry of the log was removed.
     live: Mapping[str, LiveFile]
     problems: Sequence[str] = field(default=())
     is_shared: bool = False  # Whether other programs have their own rows in the table.

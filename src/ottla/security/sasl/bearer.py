@@ -96,7 +96,7 @@ class OtherName(AuthenticationFailed):
             f"it asks to act as {acts_as[:100]!r} with a token of {name!r}: remove the "
             "authorization id from the client",
         )
-        # Kafka's words, which may be shown because the name is in the client's own token.
+        # Kafka's message. The client may see the name, because its own token contains it.
         self.message = (
             f"Authentication failed: Client requested an authorization id ({acts_as[:100]}) that "
             f"is different from the token's principal name ({name})"

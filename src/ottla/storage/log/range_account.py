@@ -52,7 +52,10 @@ class _Transactions:
 
 
 class Accounting:
-    """One walk over [start, end) of a log. Created on the loop; `run` blocks, in any thread."""
+    """One walk over [start, end) of a log.
+
+    Create it on the event loop. `run` blocks, and may be called from any thread.
+    """
 
     def __init__(self, log: Log, start: int, end: int) -> None:
         """Prepare the walk.

@@ -178,7 +178,7 @@ class Segment:
 
         Raises StorageError, with nothing of them left.
         """
-        # Hot: its loop once per batch.
+        # Hot: the loop below runs once per batch.
         position = self.size
         assert position
         try:
