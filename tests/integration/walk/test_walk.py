@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 
 import pytest
+from rig.paths import ROOT
 from verify.walk.__main__ import walk
 from verify.walk.mutants import MUTANTS
 from verify.walk.profile import draw_idle
@@ -150,7 +151,7 @@ def test_a_seed_tells_all() -> None:
             capture_output=True,
             text=True,
             check=True,
-            cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+            cwd=ROOT,
         )
         assert told.stdout.strip() == trace(7)
 

@@ -56,7 +56,7 @@ def registered(broker_id, port=9000, **settings):
         ({"listeners": "PLAINTEXT://[::]:9000"}, "10.0.0.5"),
         ({"listeners": "PLAINTEXT://[0:0:0:0:0:0:0:0]:9000"}, "10.0.0.5"),
         (
-            {"listeners": "PLAINTEXT://:0", "coordination_connect": "zookeeper:a:2181"},
+            {"listeners": "PLAINTEXT://:0", "coordination_connect": "zookeeper://a:2181"},
             socket.getfqdn(),
         ),
         (
