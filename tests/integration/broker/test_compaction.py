@@ -237,7 +237,7 @@ def children():
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
             found += [int(child) for child in (task / "children").read_text().split()]
-    return [child for child in found if "cleaning.child" in command(child)]
+    return [child for child in found if "compaction.child" in command(child)]
 
 
 def command(child):
