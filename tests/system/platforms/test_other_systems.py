@@ -137,7 +137,7 @@ GUARDED = {
     "base/private_files.py": {"geteuid"},
     "base/system.py": None,
     "cli/start/several.py": None,
-    "coordination/sqlite/sqlite.py": {"O_NONBLOCK", "O_CLOEXEC"},
+    "coordination/sqlite/file.py": {"O_NONBLOCK", "O_CLOEXEC"},
     "network/output.py": {"preadv", "writev"},
     "network/tls/context.py": {"memfd_create", "MFD_CLOEXEC"},
 }
