@@ -122,7 +122,7 @@ def counts() -> list[Count]:
               sum(lines[name] < 40 for name in modules if name not in folders), 18, 80),
         Count("files of less than 60 lines with one importer",
               sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 5, 30),
-        Count("lines in src/", sum(lines.values()), 139_900, 125_000),
+        Count("lines in src/", sum(lines.values()), 139_950, 125_000),
         Count("files in src/", len(modules), 869, 1_050),
     ]  # fmt: skip
 
