@@ -17,7 +17,8 @@ from verify.history.operation import NEVER, Step
 
 from chaos.histories import Histories
 from chaos.task import Task, parsed_task
-from ottla.client.connection.security import CONFIG_VARIABLE, read_config
+from ottla.base.secret_options import CONFIG_VARIABLE
+from ottla.client.connection.security import read_config
 from rig.jars import KAFKA, class_path
 from rig.java import java
 from rig.nodes import properties

@@ -6,7 +6,8 @@ import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ottla.client.connection.security import CONFIG_VARIABLE, read_config
+from ottla.base.secret_options import CONFIG_VARIABLE
+from ottla.client.connection.security import read_config
 
 # The writer that goes by the library's own limits, so that much may stay unanswered for long.
 PATIENT = "patient"
