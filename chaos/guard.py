@@ -18,10 +18,10 @@ from chaos.secured import MECHANISM, VISITOR
 from chaos.secured_metadata import dial
 from chaos.task import Ending, Task, parsed_task
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.client import sync
 from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.security import (
-    CONFIG_VARIABLE,
     ClientSecurity,
     read_config,
     security_of,
