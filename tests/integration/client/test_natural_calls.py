@@ -17,10 +17,10 @@ from tests.integration.client.natural_calls import ADMIN, ASYNCHRONOUS, CONSUMER
 PLAIN = [*PRODUCER, *CONSUMER, *ADMIN]
 # The errors of the calls that do not work, with what they tell the user to write.
 REFUSED = {
-    'p = Producer({"bootstrap.servers"': 'write Producer("host:9092", acks="all")',
-    "for record in Consumer(topic, bootstrap_servers=host": 'Consumer("host:9092", "topic"',
-    'c = Consumer({"bootstrap.servers"': 'Consumer("host:9092", "topic", group_id="g")',
-    'with Consumer(host, topic, group_id="g") as c: c.poll(timeout_ms': "did you mean timeout",
+    'p = Producer({"bootstrap.servers"': 'write "host:9092", and then options as keywords',
+    "for record in Consumer(topic, bootstrap_servers=host": "multiple values for argument",
+    'c = Consumer({"bootstrap.servers"': 'write "host:9092", and then options as keywords',
+    'with Consumer(host, topic, group_id="g") as c: c.poll(timeout_ms': "argument 'timeout_ms'",
     "with Admin(bootstrap_servers=host) as admin: assert topic in admin.list": "topics.list()",
     "producer = Producer(host)\nawait producer.start()": "async with Producer(",
     'async with Consumer(host, topic, auto_offset_reset="earliest") as consumer:\n'

@@ -17,6 +17,7 @@ from ottla.client import (
     ConsumerOptions,
     Producer,
     ProducerOptions,
+    TopicPartition,
     admin,
     sync,
 )
@@ -58,7 +59,7 @@ ASYNCHRONOUS: dict[str, tuple[Callable[[str], Any], Callable[[Any], Any]]] = {
     "assign": (lambda at: Consumer(at, **READING), lambda c: c.assign([("t", 0)])),
     "poll": (lambda at: Consumer(at, **READING), polled),
     "iterate": (lambda at: Consumer(at, **READING), iterated),
-    "commit": (lambda at: Consumer(at, **READING), lambda c: c.commit({("t", 0): 1})),
+    "commit": (lambda at: Consumer(at, **READING), lambda c: c.commit({TopicPartition("t", 0): 1})),
     "end_offsets": (lambda at: Consumer(at, **READING), lambda c: c.end_offsets([("t", 0)])),
     "topics": (lambda at: Admin(at, **ASKING), lambda a: a.topics.all()),
     "groups": (lambda at: Admin(at, **ASKING), lambda a: a.groups.describe_all("g")),

@@ -72,7 +72,7 @@ def test_a_committed_offset_beyond_the_end_is_shown(run: Command, topic: str) ->
     """A lag of 0 alone would look as if all had been read."""
     group = f"{topic}-beyond"
     with ottla.client.sync.Consumer(run.bootstrap, group_id=group) as consumer:
-        consumer.commit({(topic, 0): 99})
+        consumer.commit({ottla.client.TopicPartition(topic, 0): 99})
     answer = run("group", "describe", group)
     assert f"{topic}-0: the committed offset 99 is 89 beyond the end 10." in answer.out
     (row,) = run("group", "describe", group, "-o", "json").json["partitions"]

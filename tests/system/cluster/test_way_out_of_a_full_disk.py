@@ -24,6 +24,7 @@ from rig.consumer import read
 from rig.ottla_cluster import ottla_cluster
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition as OnePartition
 from ottla.client import NewTopic as OneTopic
 from ottla.client import sync
 from ottla.storage.disk.reserve import BALLAST
@@ -230,13 +231,13 @@ def test_a_disk_that_another_program_has_filled_is_named(
             running.bootstrap, group_id="g", default_api_timeout_ms=1_000
         ) as consumer:
             with pytest.raises(OttlaError) as failed:
-                consumer.commit({("t", 0): 0})
+                consumer.commit({OnePartition("t", 0): 0})
             assert failed.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             with sync.Consumer(running.bootstrap, "t", group_id="late") as late:
                 while "`ottla cluster health` says" not in caplog.text:
                     assert not late.poll(1)
             ballast.unlink()
-            consumer.commit({("t", 0): 0})
+            consumer.commit({OnePartition("t", 0): 0})
         deliver(running.bootstrap, "t")
 
 

@@ -16,8 +16,7 @@ from ottla.client.admin.logs import Logs
 from ottla.client.admin.partitions import Partitions
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
-from ottla.client.common.arguments import checked_options
-from ottla.client.common.call_check import checks
+from ottla.client.common.arguments import checked_options, checks_calls
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, Cluster, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
@@ -49,6 +48,7 @@ DEFAULTS: Final = AdminOptions(
 )
 
 
+@checks_calls()
 class Admin(OtherNames):
     """Administers a cluster. Use it as `async with Admin("host:9092") as admin`.
 
@@ -61,7 +61,6 @@ class Admin(OtherNames):
     retried for `default_api_timeout_ms`.
     """
 
-    @checks
     def __init__(
         self, bootstrap_servers: str | Iterable[str], **options: Unpack[AdminOptions]
     ) -> None:

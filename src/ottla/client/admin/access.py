@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla.client.admin.calls import Calls
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import check
 from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
 from ottla.security.acl import Acl, AclFilter, Pattern
@@ -33,7 +33,7 @@ from ottla.wire.messages.client_quotas import (
 )
 
 
-@checks_calls
+@checks_calls()
 class AccessRules:
     """`admin.acls`: rules that allow or deny operations to principals."""
 
@@ -120,7 +120,7 @@ def _acl(pattern: Pattern, answer: AclDescription | DeleteAclsMatchingAcl) -> Ac
 Limits = dict[str, float]
 
 
-@checks_calls
+@checks_calls()
 class Quotas:
     """`admin.quotas`: the quotas of users, client ids and addresses."""
 

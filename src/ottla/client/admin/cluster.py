@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ottla.client.admin.calls import Calls
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import check
 from ottla.client.connection.view import BrokerView
 from ottla.wire.messages.cluster import (
@@ -22,7 +22,7 @@ class ClusterDescription:
     brokers: tuple[BrokerView, ...]
 
 
-@checks_calls
+@checks_calls()
 class Brokers:
     """`admin.cluster`: the brokers, the controller, the cluster id."""
 

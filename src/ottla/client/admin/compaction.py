@@ -7,7 +7,7 @@ from typing import Literal
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls, filled
-from ottla.client.common.call_check import checks_calls, member
+from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import check
 from ottla.wire.messages.log_cleaning import (
     CompactionPass,
@@ -119,7 +119,7 @@ class CleanerStanding:
     failed: tuple[FailedCleaning, ...]
 
 
-@checks_calls
+@checks_calls()
 class Compaction:
     """`admin.compaction`: the brokers' log cleaners, and compaction on demand."""
 
@@ -139,7 +139,9 @@ class Compaction:
             request = CompactLogRequest(
                 topic=partition.topic,
                 partition=partition.partition,
-                action=member(CompactAction, action),
+                action=action
+                if isinstance(action, CompactAction)
+                else CompactAction[action.upper()],
             )
             answer = await self._calls.ask_ottla(
                 broker_id, request, CompactLogResponse, "does not describe its cleaner"

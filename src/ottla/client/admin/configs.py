@@ -8,8 +8,7 @@ from typing import Literal
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.written_values import plain_value
 from ottla.client.admin.calls import Calls
-from ottla.client.common.arguments import Names, name_list
-from ottla.client.common.call_check import checks_calls, member
+from ottla.client.common.arguments import Names, checks_calls, name_list
 from ottla.client.common.errors import ClientError, check
 from ottla.wire.messages.configs import (
     AlterableConfig,
@@ -81,7 +80,7 @@ def plain(name: str, value: str) -> str:
         raise ClientError(error.code, error.message) from None
 
 
-@checks_calls
+@checks_calls()
 class Configs:
     """`admin.configs`: settings of topics, brokers (by id; "" for all brokers) and groups."""
 
@@ -97,7 +96,7 @@ class Configs:
         documentation: bool = False,
     ) -> dict[str, ConfigEntry]:
         """Return the settings in `keys` (None: all settings), by name."""
-        resource = member(ResourceKind, kind)
+        resource = _resource_kind(kind)
         request = DescribeConfigsRequest(
             resources=[
                 DescribeConfigsResource(
@@ -137,7 +136,7 @@ class Configs:
         Durations and sizes may have units, as `7d` and `512Mi`. `append` and `subtract` change
         settings that are lists.
         """
-        resource = member(ResourceKind, kind)
+        resource = _resource_kind(kind)
         configs = [
             AlterableConfig(
                 name=key,
@@ -193,6 +192,10 @@ def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:
         ),
         documentation=result.documentation,
     )
+
+
+def _resource_kind(kind: ResourceKind | ResourceName) -> ResourceKind:
+    return kind if isinstance(kind, ResourceKind) else ResourceKind[kind.upper()]
 
 
 def _source(number: int) -> ConfigSource:

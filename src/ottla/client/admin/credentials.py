@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
-from ottla.client.common.arguments import Names, name_list
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import Names, checks_calls, name_list
 from ottla.client.common.errors import check, refused
 from ottla.security.principal import Principal
 from ottla.security.sasl.scram_keys import (
@@ -53,7 +52,7 @@ class UserDescription:
     credentials: Mapping[ScramMechanism, int]
 
 
-@checks_calls
+@checks_calls()
 class Users:
     """`admin.users`: the users that can log in."""
 
@@ -168,7 +167,7 @@ class TokenDescription:
         return token_password(self.hmac)
 
 
-@checks_calls
+@checks_calls()
 class Tokens:
     """`admin.tokens`; the client must have logged in, and not with a token."""
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls, filled
-from ottla.client.common.arguments import Names, name_list
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import Names, checks_calls, name_list
 from ottla.client.common.errors import (
     BrokerRefused,
     check,
@@ -44,7 +43,7 @@ class Story:
     silent: dict[int, OttlaError]
 
 
-@checks_calls
+@checks_calls()
 class Decisions:
     """`admin.decisions`: explains the state of partitions."""
 
@@ -96,7 +95,7 @@ class RebalanceStory:
     silent: dict[int, OttlaError]
 
 
-@checks_calls
+@checks_calls()
 class Rebalances:
     """`admin.rebalances`: explains why groups rebalanced."""
 

@@ -8,8 +8,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.assignors.subscriptions import PROTOCOL_TYPE, decode_assignment
-from ottla.client.common.arguments import Names, Partitions, name_list, partition_list
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import Names, Partitions, checks_calls, name_list, partition_list
 from ottla.client.common.errors import check
 from ottla.client.connection.coordinator import OffsetAndMetadata
 from ottla.wire.api import ApiKey
@@ -89,7 +88,7 @@ class GroupDescription:
     members: tuple[GroupMember, ...]
 
 
-@checks_calls
+@checks_calls()
 class Groups:
     """`admin.groups`: consumer groups, their members and offsets."""
 
@@ -292,7 +291,7 @@ class SharePosition:
     lag: int | None
 
 
-@checks_calls
+@checks_calls()
 class ShareGroups:
     """`admin.share_groups`: share groups and their start offsets."""
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.admin.calls import Calls, filled
-from ottla.client.common.arguments import Partitions, partition_list
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import Partitions, checks_calls, partition_list
 from ottla.client.common.errors import BrokerRefused, Needs, check, code_of
 from ottla.client.common.offset_account import OffsetAccount, account_of
 from ottla.client.consumer.offsets import (
@@ -132,7 +131,7 @@ def _check_deleted(partition: TopicPartition, number: int) -> None:
     check(number, f"delete records of {partition}", None, needed)
 
 
-@checks_calls
+@checks_calls()
 class Logs:
     """`admin.logs`: the logs of partitions on their brokers."""
 
@@ -147,10 +146,11 @@ class Logs:
         With `patience_s` each broker is asked once, and brokers that do not answer within that time
         are left out; without it the call raises an error if a broker does not answer.
         """
+        chosen = None if broker_ids is None else list(broker_ids)
 
         async def ask() -> list[LogDirectory]:
             live = await self._calls.brokers()
-            wanted = live if broker_ids is None else broker_ids
+            wanted = live if chosen is None else chosen
             if patience_s is not None:
                 answers = await self._calls.each_in_time(wanted, self._directories, patience_s)
             else:

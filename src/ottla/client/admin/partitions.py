@@ -10,8 +10,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.topics import Topics
 from ottla.client.common import arguments
-from ottla.client.common.arguments import Names, name_list, partition_list
-from ottla.client.common.call_check import checks_calls, member
+from ottla.client.common.arguments import Names, checks_calls, name_list, partition_list
 from ottla.client.common.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.client.connection.view import NO_LEADER, TopicView
 from ottla.wire.messages.configs import (
@@ -105,7 +104,7 @@ class Reassignment:
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
 
-@checks_calls
+@checks_calls()
 class Partitions:
     """`admin.partitions`: their state, elections of leaders, and reassignments."""
 
@@ -179,7 +178,7 @@ class Partitions:
             for topic, indexes in by_topic(partition_list(partitions or ())).items()
         ]
         request = ElectLeadersRequest(
-            election_type=member(ElectionKind, kind),
+            election_type=kind if isinstance(kind, ElectionKind) else ElectionKind[kind.upper()],
             topic_partitions=None if partitions is None else topics,
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
         )

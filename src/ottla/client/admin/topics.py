@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import Configs, plain
-from ottla.client.common.arguments import Names, name_list
-from ottla.client.common.call_check import checks_calls
-from ottla.client.common.errors import ClientError, Needs, check, refused, unknown_topic
+from ottla.client.common.arguments import Names, checks_calls, name_list
+from ottla.client.common.errors import Needs, check, refused, unknown_topic
 from ottla.client.connection.view import ClusterView, TopicView, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -44,7 +43,7 @@ class NewTopic:
     assignments: tuple[tuple[int, ...], ...] = ()
 
 
-@checks_calls
+@checks_calls()
 class Topics:
     """`admin.topics`: create, list, describe, grow and delete topics."""
 
@@ -59,7 +58,7 @@ class Topics:
 
         Raises the first error; other topics may have been created by then.
         """
-        wanted = _new_topics(topics)
+        wanted = [topics] if isinstance(topics, NewTopic) else list(topics)
         request = CreateTopicsRequest(
             topics=[_creatable(topic) for topic in wanted],
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
@@ -181,17 +180,6 @@ class Topics:
         Internal topics (`__consumer_offsets` …) are included only with `internal`.
         """
         return [topic.name for topic in await self.all(internal=internal)]
-
-
-def _new_topics(given: NewTopic | Iterable[NewTopic]) -> list[NewTopic]:
-    wanted = [given] if isinstance(given, NewTopic) else list(given)
-    if not all(isinstance(topic, NewTopic) for topic in wanted):
-        raise ClientError(
-            ErrorCode.INVALID_REQUEST,
-            f"{given!r} are no new topics: give [NewTopic(name, partitions=...), ...], or call"
-            " create_topic(name)",
-        )
-    return wanted
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:

@@ -7,8 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.logs import Logs
-from ottla.client.common.arguments import Names, Partitions, name_list
-from ottla.client.common.call_check import checks_calls
+from ottla.client.common.arguments import Names, Partitions, checks_calls, name_list
 from ottla.client.common.errors import check, code_of, refused
 from ottla.wire.messages.transaction_listings import (
     DescribeTransactionsRequest,
@@ -68,7 +67,7 @@ class OpenTransaction:
     transaction: TransactionDescription | None
 
 
-@checks_calls
+@checks_calls()
 class Transactions:
     """`admin.transactions`: finds open transactions, and aborts them."""
 

@@ -30,10 +30,9 @@ def assignor_named(name: str | Assignor) -> Assignor:
     """Return the assignor with that name; an assignor object is returned unchanged."""
     if not isinstance(name, str):
         return name
-    found = _BY_NAME.get(name)
-    if found is None:
+    if name not in _BY_NAME:
         raise ClientError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"no assignor {name!r}; use one of {', '.join(_BY_NAME)}",
         )
-    return found()
+    return _BY_NAME[name]()

@@ -1,22 +1,13 @@
 """Names in other Kafka clients; errors about them give the name used here."""
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NoReturn
 
-# How to create each client.
-EXAMPLES: Final = {
-    "Producer": 'Producer("host:9092", acks="all")',
-    "Consumer": 'Consumer("host:9092", "topic", group_id="g"): the address of the cluster is first',
-    "Admin": 'Admin("host:9092")',
-}
 # Options of other clients that have a different name here.
 OTHER_OPTIONS: Final = {
     "assignors": "partition_assignment_strategy",
     "batch_bytes": "batch_size",
     "idempotence": "enable_idempotence",
     "read_committed": "isolation_level",
-    "timeout_ms": "timeout",
-    "timeout_s": "timeout",
     "security_protocol": "config",
     "ssl_context": "config",
     "ssl_cafile": "config",
@@ -94,16 +85,7 @@ class OtherNames:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise _no_attribute(self, name)
-
-
-def _no_attribute(client: OtherNames, name: str) -> AttributeError:
-    kind = type(client).__name__
-    instead = {"Producer": _PRODUCER, "Consumer": _CONSUMER, "Admin": _ADMIN}.get(kind, {})
-    what = f"{kind} has no {name!r}"
-    if name in instead:
-        return AttributeError(f"{what}; write {instead[name]}", name=name, obj=client)
-    public = [each for each in dir(client) if not each.startswith("_")]
-    near = [] if name.startswith("_") else get_close_matches(name, public, n=1)
-    ending = f"; did you mean {near[0]}?" if near else ""
-    return AttributeError(what + ending, name=name, obj=client)
+            kind = type(self).__name__
+            names = {"Producer": _PRODUCER, "Consumer": _CONSUMER, "Admin": _ADMIN}.get(kind, {})
+            instead = f"; write {names[name]}" if name in names else ""
+            raise AttributeError(f"{kind} has no {name!r}{instead}", name=name, obj=self)

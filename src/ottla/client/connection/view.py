@@ -1,6 +1,6 @@
 """A client's view of the metadata: brokers with their addresses, topics, leaders. Only values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -24,6 +24,12 @@ class Address(NamedTuple):
 
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> tuple[Address, ...]:
     """Return the addresses in the given order. Raises ClientError if one is invalid."""
+    if isinstance(bootstrap, Mapping):
+        raise ClientError(
+            ErrorCode.INVALID_REQUEST,
+            'a mapping of settings is no address; write "host:9092", and then options as keywords,'
+            ' as in acks="all"',
+        )
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
     addresses = tuple(_parse_one(part.strip()) for part in parts if part.strip())
     if not addresses:

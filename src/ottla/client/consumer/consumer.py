@@ -12,13 +12,13 @@ from ottla.client.common.arguments import (
     Names,
     Partitions,
     checked_options,
+    checks_calls,
     name_list,
     not_negative,
     one_partition,
     partition_list,
-    seconds,
+    wrong,
 )
-from ottla.client.common.call_check import Mistake, checks, checks_awaited
 from ottla.client.common.errors import ClientError, Closed
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
@@ -49,6 +49,7 @@ _WHOLE_BATCH = 1 << 31
 _NOTHING: Iterator[Record] = iter(())
 
 
+@checks_calls(unchecked=("assign",))
 class Consumer(OtherNames):
     """Reads records. Use it as `async with Consumer("host:9092", "topic", group_id="g") as c`.
 
@@ -66,7 +67,6 @@ class Consumer(OtherNames):
     that other members may already read these partitions.
     """
 
-    @checks
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
@@ -152,7 +152,6 @@ class Consumer(OtherNames):
         # Delayed, because the caller may seek before the first fetch.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
 
-    @checks
     def subscribe(
         self,
         topics: Names | re.Pattern[str] = (),
@@ -193,13 +192,11 @@ class Consumer(OtherNames):
         """Return the partitions that are read now."""
         return set(self._fetcher.states)
 
-    @checks_awaited
     async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
         """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions
 
-    @checks
     def pause(self, partitions: Partitions | str, number: int | None = None) -> None:
         """Return no records of these partitions until `resume`; positions and membership are kept.
 
@@ -209,7 +206,6 @@ class Consumer(OtherNames):
         for partition in _several(partitions, number):
             self._state_of(partition).is_paused = True
 
-    @checks
     def resume(self, partitions: Partitions | str, number: int | None = None) -> None:
         """Continue with paused partitions."""
         for partition in _several(partitions, number):
@@ -219,7 +215,6 @@ class Consumer(OtherNames):
 
     # -- where to read
 
-    @checks
     def seek(
         self, partition: TopicPartition | str, number: int | None = None, offset: int | None = None
     ) -> None:
@@ -230,25 +225,22 @@ class Consumer(OtherNames):
         self._check_open()
         if not isinstance(partition, str):
             number, offset = None, number if offset is None else offset
-        if type(offset) is not int or offset < 0:
-            raise Mistake("offset", offset, "an int from 0 on").error()
+        if offset is None or offset < 0:
+            raise wrong("offset", offset, "an int from 0 on")
         wanted = one_partition(partition, number)
         self._interrupt()
         self._state_of(wanted).seek(offset)
         self._fetcher.pump()
 
-    @checks
     def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
         """Continue with the first record at or after a time; at the end if there is none."""
         not_negative("timestamp_ms", timestamp_ms)
         self._reset(timestamp_ms, partitions)
 
-    @checks
     def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
         """Continue with the first available record."""
         self._reset(EARLIEST, partitions)
 
-    @checks
     def seek_to_end(self, partitions: Partitions | None = None) -> None:
         """Continue with records written from now on."""
         self._reset(LATEST, partitions)
@@ -262,7 +254,6 @@ class Consumer(OtherNames):
             self._state_of(partition).forget_position(reset_to)
         self._fetcher.pump()
 
-    @checks_awaited
     async def position(self, partition: TopicPartition | str, number: int | None = None) -> int:
         """Return the offset of the next record to return, determining it first if needed.
 
@@ -275,7 +266,6 @@ class Consumer(OtherNames):
             await asyncio.sleep(0.01)
         return state.position
 
-    @checks
     def high_watermark(
         self, partition: TopicPartition | str, number: int | None = None
     ) -> int | None:
@@ -283,17 +273,14 @@ class Consumer(OtherNames):
         offset = self._state_of(one_partition(partition, number)).high_watermark
         return None if offset < 0 else offset
 
-    @checks_awaited
     async def beginning_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """Return the first offset that can be read, per partition."""
         return await self._offsets(partitions, EARLIEST)
 
-    @checks_awaited
     async def end_offsets(self, partitions: Partitions) -> dict[TopicPartition, int]:
         """Return the offset after the last record that can be read, per partition."""
         return await self._offsets(partitions, LATEST)
 
-    @checks_awaited
     async def offsets_for_times(
         self, times_ms: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
@@ -310,14 +297,13 @@ class Consumer(OtherNames):
 
     # -- reading
 
-    @checks_awaited
     async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
         """Return available records, or wait up to `timeout` seconds for some; may be empty.
 
         Returns at most `max_records` (default: option `max_poll_records`). The records of earlier
         calls are considered processed from now on.
         """
-        seconds("timeout", timeout)
+        not_negative("timeout", timeout)
         most = self._options["max_poll_records"] if max_records is None else max_records
         not_negative("max_records", most)
         deadline_s = _now_s() + timeout
@@ -409,14 +395,13 @@ class Consumer(OtherNames):
         else:
             fetched.state.position = max(fetched.state.position, fetched.chunk.next_offset)
 
-    @checks_awaited
     async def poll_batches(self, timeout: float = 1.0) -> list[RawBatches]:
         """Return fetched batches undecoded; wait up to `timeout` seconds if there are none.
 
         The first batch may begin before the position; aborted transactions and control batches are
         included.
         """
-        seconds("timeout", timeout)
+        not_negative("timeout", timeout)
         deadline_s = _now_s() + timeout
         self._put_back()
         while True:
@@ -436,7 +421,6 @@ class Consumer(OtherNames):
 
     # -- commits
 
-    @checks_awaited
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None
     ) -> None:
@@ -461,7 +445,6 @@ class Consumer(OtherNames):
                 )
         await group.commit(given)
 
-    @checks_awaited
     async def committed(
         self, partition: TopicPartition | str, number: int | None = None
     ) -> int | None:

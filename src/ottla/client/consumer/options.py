@@ -111,18 +111,7 @@ def cluster_options(options: ConsumerOptions) -> ClusterOptions:
 
 
 def fetch_options(options: ConsumerOptions) -> FetchOptions:
-    """Return the options for fetching. Raises ClientError for an unknown reset."""
-    if options["auto_offset_reset"] not in _RESETS:
-        raise ClientError(
-            ErrorCode.INVALID_CONFIG,
-            f"auto_offset_reset is earliest, latest or none, not {options['auto_offset_reset']!r}",
-        )
-    if options["isolation_level"] not in _ISOLATION:
-        raise ClientError(
-            ErrorCode.INVALID_CONFIG,
-            "isolation_level is read_committed or read_uncommitted, not"
-            f" {options['isolation_level']!r}",
-        )
+    """Return the options for fetching."""
     return FetchOptions(
         min_bytes=options["fetch_min_bytes"],
         max_wait_ms=options["fetch_max_wait_ms"],

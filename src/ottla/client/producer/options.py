@@ -87,20 +87,16 @@ DEFAULTS: Final = ProducerOptions(
 )
 
 
-def acks_number(acks: Acks) -> int:
-    """Return `acks` as in the protocol: 0, 1, or -1 for all in-sync replicas.
-
-    Raises ClientError.
-    """
-    if acks not in (0, 1, -1, "all"):
-        raise ClientError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is 0, 1 or 'all', not {acks!r}")
+def _acks_number(acks: Acks) -> int:
+    """Return `acks` as in the protocol: 0, 1, or -1 for all in-sync replicas."""
     return -1 if acks == "all" else acks
 
 
 def is_idempotent(options: ProducerOptions) -> bool:
     """Whether batches have a producer id. Raises ClientError if the options contradict that."""
     possible = (
-        acks_number(options["acks"]) == -1 and options["max_in_flight_requests_per_connection"] <= 5
+        _acks_number(options["acks"]) == -1
+        and options["max_in_flight_requests_per_connection"] <= 5
     )
     is_wanted = True if options["transactional_id"] is not None else options["enable_idempotence"]
     if is_wanted and not possible:
@@ -127,10 +123,7 @@ def cluster_options(options: ProducerOptions) -> ClusterOptions:
 
 
 def sender_options(options: ProducerOptions) -> SenderOptions:
-    """Return the options for sending batches.
-
-    Raises ClientError for an unknown codec, and for memory too small for one batch.
-    """
+    """Return the options for sending batches. Raises ClientError if one batch needs more memory."""
     if options["buffer_memory"] < options["batch_size"]:
         raise ClientError(
             ErrorCode.INVALID_CONFIG,
@@ -138,8 +131,8 @@ def sender_options(options: ProducerOptions) -> SenderOptions:
             f" {options['batch_size']} of batch_size, or lower that",
         )
     return SenderOptions(
-        acks=acks_number(options["acks"]),
-        compression=_codec_number(options["compression_type"]),
+        acks=_acks_number(options["acks"]),
+        compression=Compression[options["compression_type"].upper()],
         compression_level=options["compression_level"],
         max_in_flight=options["max_in_flight_requests_per_connection"],
         request_bytes=options["max_request_size"],
@@ -147,16 +140,6 @@ def sender_options(options: ProducerOptions) -> SenderOptions:
         delivery_timeout_ms=options["delivery_timeout_ms"],
         backoff=_backoff(options),
     )
-
-
-def _codec_number(name: str) -> int:
-    try:
-        return Compression[name.upper()]
-    except KeyError:
-        raise ClientError(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"no codec {name!r}; use none, gzip, snappy, lz4 or zstd",
-        ) from None
 
 
 def _backoff(options: ProducerOptions) -> Backoff:

@@ -48,17 +48,11 @@ def partitioner_named(name: str | Partitioner, chance: Random) -> Partitioner | 
     """
     if callable(name):
         return name
-    match name:
-        case "default":
-            return None
-        case "round_robin":
-            return RoundRobin()
-        case "uniform":
-            return Uniform(chance)
-    raise ClientError(
-        ErrorCode.INVALID_REQUEST,
-        f"no partitioner {name!r}; use default, round_robin, uniform or a callable",
-    )
+    if name == "default":
+        return None
+    if name == "round_robin":
+        return RoundRobin()
+    return Uniform(chance)
 
 
 def checked(partition: int, partition_count: int, topic: str) -> int:

@@ -7,8 +7,7 @@ from typing import Any, Self, Unpack
 
 from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
-from ottla.client.common.arguments import checked_options
-from ottla.client.common.call_check import checks, checks_awaited, mistake_in
+from ottla.client.common.arguments import checked_options, checks_calls, mistake_in
 from ottla.client.common.callbacks import call_callback
 from ottla.client.common.errors import Closed, DeliveryFailed, RequestTimedOut
 from ottla.client.common.other_names import OtherNames
@@ -39,6 +38,8 @@ Cut = tuple[PartitionQueue, Batch]
 MISTAKEN = (TypeError, AttributeError, ValueError, OverflowError)
 
 
+# Calls with records are checked after they have failed.
+@checks_calls(unchecked=("send", "send_and_wait", "send_batch", "send_prepared"))
 class Producer(Transactional, OtherNames):
     """Sends records. Use it as `async with Producer("host:9092") as producer`.
 
@@ -57,7 +58,6 @@ class Producer(Transactional, OtherNames):
     Not for several event loops or threads: see `ottla.client.sync`.
     """
 
-    @checks
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
@@ -115,7 +115,6 @@ class Producer(Transactional, OtherNames):
 
     # -- sending
 
-    @checks_awaited
     async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
         """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()

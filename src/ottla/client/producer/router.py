@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode
-from ottla.client.common.call_check import Mistake
+from ottla.client.common.arguments import wrong
 from ottla.client.common.errors import ClientError
 from ottla.client.connection.cluster import Cluster
 from ottla.client.producer.accumulator import Accumulator, as_bytes
@@ -66,7 +66,7 @@ def rows(values: Column, keys: Column | None, timestamps_ms: list[int] | None, n
 # A copy, as the caller may change its list while batches are cut from it.
 def _bytes_list(name: str, column: Column) -> list[bytes | None]:
     if isinstance(column, str | bytes) or not isinstance(column, ArrowColumn | Iterable):
-        raise Mistake(name, column, "a list of bytes, str or None, or an Arrow column").error()
+        raise wrong(name, column, "a list of bytes, str or None, or an Arrow column")
     plain = column.to_pylist() if isinstance(column, ArrowColumn) else list(column)
     if are_bytes(plain):
         return plain  # type: ignore[return-value]  # The line above is the proof.
@@ -89,7 +89,7 @@ class Router:
     async def queues(self, topic: str) -> TopicQueues:
         """Return the topic's queues, requesting its partitions if unknown. Raises UnknownTopic."""
         if not isinstance(topic, str):
-            raise Mistake("topic", topic, "a str").error()
+            raise wrong("topic", topic, "a str")
         view = await self._cluster.topic(topic)
         queues = self.known.get(topic)
         if queues is None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.common.call_check import checks_awaited
+from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import ClientError
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
@@ -32,6 +32,7 @@ def new_transactions(cluster: Cluster, options: ProducerOptions) -> Transactions
     )
 
 
+@checks_calls()
 class Transactional:
     """The calls of a `Producer` that has a transactional id.
 
@@ -75,7 +76,6 @@ class Transactional:
             await transactions.initialize()
         transactions.begin()
 
-    @checks_awaited
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commit consumed offsets with the transaction: for each partition the next offset.
 

@@ -18,7 +18,6 @@ from ottla.client.admin import (
     topics,
     transactions,
 )
-from ottla.client.common.call_check import checks
 from ottla.client.common.other_names import OtherNames
 from ottla.client.sync.loop_thread import LoopThread, waits
 
@@ -172,7 +171,6 @@ class Rebalances(_Part):
 class Admin(OtherNames):
     """`ottla.client.admin.Admin` as plain calls: the same parts with the same methods."""
 
-    @checks
     def __init__(
         self, bootstrap_servers: str | Iterable[str], **options: Unpack[AdminOptions]
     ) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Self, Unpack
 
 from ottla.client.common.arguments import Names
-from ottla.client.common.call_check import checks
 from ottla.client.common.other_names import OtherNames
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer.options import ConsumerOptions, Listener
@@ -19,7 +18,6 @@ class Consumer(OtherNames):
     Listeners are called on the background thread, during `poll`, and must not block.
     """
 
-    @checks
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],

@@ -9,7 +9,6 @@ from typing import Any, Self, Unpack
 
 from ottla import _compiled
 from ottla.base.errors import OttlaError
-from ottla.client.common.call_check import checks
 from ottla.client.common.other_names import OtherNames
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
@@ -32,7 +31,6 @@ class Producer(OtherNames):
     `on_delivery` is called on the background thread, once per batch, and must not block.
     """
 
-    @checks
     def __init__(
         self,
         bootstrap_servers: str | Iterable[str],
