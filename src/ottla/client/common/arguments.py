@@ -146,7 +146,7 @@ def _misfit(annotation: Any, given: Any, path: str) -> _Misfit | None:
         if isinstance(given, _SINGLE) or not isinstance(given, accepted):
             return here
         is_row = origin is tuple and Ellipsis not in parts
-        if is_row and len(given) != len(parts):
+        if is_row and len(tuple(given)) != len(parts):
             return here
         elements = _elements(parts, given, path, is_row=is_row)
         return next(filter(None, starmap(_misfit, elements)), None)

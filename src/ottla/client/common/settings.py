@@ -129,11 +129,6 @@ _LIKE_A_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z0-9_-]*)+", re.IGNOR
 _SHOWN_MAX = 80
 
 
-def is_known_setting(name: str) -> bool:
-    """Whether a client of Kafka has a setting of that name."""
-    return name in _KNOWN
-
-
 def check_names(config: Mapping[str, str]) -> None:
     """Raise ClientError(INVALID_CONFIG) for a name that is unknown or refused."""
     for name in config:
