@@ -31,7 +31,6 @@ OURS = {
     "audit.log.file.bytes",
     "audit.log.logins.enable",
     "audit.log.retention.bytes",
-    "audit.log.sink",
     "allow.everyone.if.no.acl.found",
     "connection.authentication.timeout.ms",
     "coordination.connect",
