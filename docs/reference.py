@@ -53,7 +53,6 @@ ENVIRONMENT = {
 ENVIRONMENT_OF_OTHERS = {
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and others of the clouds": "Credentials of object "
     "stores ([storages](../how-to/store-tables.md)).",
-    "HADOOP_USER_NAME": "The user for `webhdfs://` targets.",
     "JAVA_HOME, SPARK_HOME, SPARK_CONF_DIR, MASTER, PYSPARK_PYTHON": "As for Spark itself.",
     "SSL_CERT_FILE": "Certificate authorities for requests to schema registries.",
 }

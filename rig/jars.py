@@ -19,7 +19,6 @@ SPARK_VERSION = "4.2.0"
 DELTA_VERSION = "4.4.0"
 ZOOKEEPER_VERSION = "3.9.5"
 S3PROXY_VERSION = "4.1.0"
-HADOOP_VERSION = "3.4.2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +95,6 @@ S3PROXY = JarSet(
     transitive=True,
 )
 
-# A name node and a data node in one process. Java has no JAXB of its own since 11.
-HADOOP = JarSet(
-    name="hadoop",
-    override="OTTLA_HADOOP_JARS",
-    coordinates=(
-        f"org.apache.hadoop:hadoop-client-minicluster:{HADOOP_VERSION}",
-        "javax.xml.bind:jaxb-api:2.3.1",
-    ),
-    transitive=True,
-)
-
 # Delta for Spark: reads our Delta tables back, and is what others maintain theirs with.
 SPARK_DELTA = JarSet(
     name="spark-delta",
@@ -126,7 +114,7 @@ SPARK_ICEBERG = JarSet(
     transitive=False,
 )
 
-SETS = (KAFKA, SPARK_CONNECTOR, SPARK_DELTA, ZOOKEEPER, S3PROXY, HADOOP)
+SETS = (KAFKA, SPARK_CONNECTOR, SPARK_DELTA, ZOOKEEPER, S3PROXY)
 
 
 def why_unavailable(jars: JarSet) -> str | None:

@@ -4,27 +4,23 @@ import itertools
 from pathlib import Path
 
 import pytest
-from rig.hdfs import HdfsCluster
 
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.targets import open_store
-from tests.integration.lake_stores.servers import BUCKET, hdfs_cluster, s3_server
+from tests.integration.lake_stores.servers import BUCKET, s3_server
 
-__all__ = ["hdfs_cluster", "s3_server"]
+__all__ = ["s3_server"]
 
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(params=["local", "s3", "webhdfs"])
+@pytest.fixture(params=["local", "s3"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A root that nothing is in yet, in each kind of storage."""
     match request.param:
         case "s3":
             request.getfixturevalue("s3_server")
             return f"s3://{BUCKET}/test-{next(_numbers)}"
-        case "webhdfs":
-            cluster: HdfsCluster = request.getfixturevalue("hdfs_cluster")
-            return f"{cluster.url}/test-{next(_numbers)}"
         case _:
             return str(tmp_path / "root")
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from rig import hdfs as rig_hdfs
 from rig import s3 as rig_s3
-from rig.hdfs import HdfsCluster, hdfs
 from rig.s3 import S3Server, s3
 
 BUCKET = "lake"
@@ -21,12 +19,3 @@ def s3_server() -> Iterator[S3Server]:
         for name, value in server.environment().items():
             environment.setenv(name, value)
         yield server
-
-
-@pytest.fixture(scope="session")
-def hdfs_cluster() -> Iterator[HdfsCluster]:
-    reason = rig_hdfs.available()
-    if reason is not None:
-        pytest.skip(reason)
-    with hdfs() as cluster:
-        yield cluster

@@ -39,7 +39,7 @@ def race(writers: list[Callable[[], Any]]) -> list[Any]:
 
 def test_one_of_many_writers_gets_the_name(store: FileStore) -> None:
     """Fifty threads at once, several times: one True, and its content is there."""
-    for turn in range(2 if store.url.startswith("webhdfs:") else ROUNDS):
+    for turn in range(ROUNDS):
         path = f"small/{turn:020d}.json"
         put = partial(store.put_if_absent, path)
         won = race([partial(put, b"writer %d" % number) for number in range(WRITERS)])

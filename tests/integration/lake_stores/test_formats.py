@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
-from rig.hdfs import HdfsCluster
 from rig.s3 import REGION, S3Server
 
 import ottla.lake
-from ottla.base.errors import OttlaError
-from ottla.lake.store.targets import open_store
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.table import LoadLost
@@ -65,13 +62,3 @@ def test_delta_tables_are_read_by_delta(s3_server: S3Server, tmp_path: Path) -> 
         commit(open_table(target, "delta", options), 5)
     found = DeltaTable(target, storage_options={**options, "aws_allow_http": "true"})
     assert sorted(found.file_uris()) == sorted(ottla.lake.files(target, store_options=options))
-
-
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_hdfs_holds_tables_of_parquet_only(form: Format, hdfs_cluster: HdfsCluster) -> None:
-    """Their libraries do not speak WebHDFS; nothing is begun there."""
-    target = f"{hdfs_cluster.url}/formats-{form}"
-    options = {"catalog.type": "sql", "catalog.uri": "sqlite://"} if form == "iceberg" else {}
-    with pytest.raises(OttlaError, match=f"a {form} table can't be in webhdfs:.*use --format"):
-        open_table(target, form, options)
-    assert open_store(target).top() == []

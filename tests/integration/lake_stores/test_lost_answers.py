@@ -21,27 +21,19 @@ _numbers = itertools.count(1)
 NAME = "small/00000000000000000001.json"
 
 
-@pytest.fixture(params=["s3", "webhdfs"])
-def behind_proxy(request: pytest.FixtureRequest) -> Iterator[tuple[FileStore, LossyProxy]]:
+@pytest.fixture
+def behind_proxy(s3_server: S3Server) -> Iterator[tuple[FileStore, LossyProxy]]:
     """A store behind a proxy."""
     root = f"lossy-{next(_numbers)}"
-    if request.param == "s3":
-        server = request.getfixturevalue("s3_server")
-        with lossy_proxy(urlsplit(server.endpoint).netloc) as proxy:
-            store = open_store(f"s3://{BUCKET}/{root}", {"aws_endpoint": proxy.endpoint})
-            store.prepare(["small/", "data/"])
-            yield store, proxy
-    else:
-        cluster = request.getfixturevalue("hdfs_cluster")
-        with lossy_proxy(urlsplit(cluster.url).netloc) as proxy:
-            store = open_store(f"webhdfs://127.0.0.1:{proxy.port}/{root}")
-            store.prepare(["small/", "data/"])
-            yield store, proxy
+    with lossy_proxy(urlsplit(s3_server.endpoint).netloc) as proxy:
+        store = open_store(f"s3://{BUCKET}/{root}", {"aws_endpoint": proxy.endpoint})
+        store.prepare(["small/", "data/"])
+        yield store, proxy
 
 
 def deciding(method: str, path: str) -> bool:
-    """The request that takes the name: S3's conditional PUT, HDFS's RENAME."""
-    return method == "PUT" and (NAME in path or "op=RENAME" in path or "/manifests/" in path)
+    """The request that takes the name: S3's conditional PUT."""
+    return method == "PUT" and (NAME in path or "/manifests/" in path)
 
 
 @pytest.mark.parametrize("count", [1, 2, 100])
@@ -120,8 +112,6 @@ def test_a_commit_that_lost_and_got_no_answer_says_so(
     assert proxy.lost
 
 
-# With HDFS data goes to the data node, past the proxy.
-@pytest.mark.parametrize("behind_proxy", ["s3"], indirect=True)
 def test_a_file_whose_last_answer_is_lost_is_there(
     behind_proxy: tuple[FileStore, LossyProxy],
 ) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from rig.hdfs import HdfsCluster
 from rig.lossy_proxy import lossy_proxy
 from rig.probe import free_port
 from rig.s3 import SECRET, S3Server, s3
@@ -105,19 +104,3 @@ def test_files_of_others_in_a_bucket(target: str) -> None:
 def test_no_table_in_a_bucket(target: str) -> None:
     with pytest.raises(OttlaError, match="holds no table of ottla"):
         ottla.lake.files(target)
-
-
-def test_hdfs_without_the_right(hdfs_cluster: HdfsCluster) -> None:
-    said = refusal(f"{hdfs_cluster.url}/nobodys", {"user": "stranger"})
-    assert "Permission denied: user=stranger" in said
-    assert "option user, HADOOP_USER_NAME" in said
-
-
-def test_hdfs_where_nothing_listens() -> None:
-    said = refusal(f"webhdfs://127.0.0.1:{free_port()}/x")
-    assert "see that the name node and the data nodes run" in said
-
-
-def test_port_that_is_not_webhdfs(s3_server: S3Server) -> None:
-    said = refusal(f"webhdfs://{urlsplit(s3_server.endpoint).netloc}/x")
-    assert "see that the URL has the name node's HTTP port" in said

@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import S3FileSystem
-from rig.hdfs import HdfsCluster
 from rig.nodes import Node
 from rig.s3 import KEY, REGION, SECRET, S3Server
 
@@ -15,9 +14,9 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import run_here
 from ottla.lake.store.targets import open_store
-from tests.integration.lake_stores.servers import BUCKET, hdfs_cluster, s3_server
+from tests.integration.lake_stores.servers import BUCKET, s3_server
 
-__all__ = ["hdfs_cluster", "s3_server"]
+__all__ = ["s3_server"]
 
 MakeTopic = Callable[..., str]
 Produce = Callable[..., None]
@@ -111,17 +110,3 @@ def test_failed_tasks_of_spark_leave_nothing_in_the_bucket(
     assert (store.names("data/"), store.names("_ottla/running/")) == ([], [])
     done = load(topic, target, bootstrap=node.bootstrap, store_options=options, runner=run_here)
     assert done.rows == 100
-
-
-def test_load_into_hdfs(
-    node: Node, make_topic: MakeTopic, produce: Produce, hdfs_cluster: HdfsCluster
-) -> None:
-    """Loaded, proven against the topic, loaded on."""
-    target = f"{hdfs_cluster.url}/lake/flights"
-    topic = make_topic(node, partitions=2)
-    for first, last in ((0, 300), (300, 400)):
-        produce(node, topic, first, last)
-        done = ottla.lake.load(topic, target, bootstrap=node.bootstrap, runner=run_here)
-        assert done.rows == last - first
-    found = ottla.lake.verify(target, bootstrap=node.bootstrap)
-    assert (found.problems, found.compared) == ([], 400)

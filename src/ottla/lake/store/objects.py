@@ -9,12 +9,15 @@ A request may succeed although its answer is lost. `put_if_absent` is then retri
 content shows which writer wrote it.
 """
 
+import io
+import platform
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, BinaryIO, ClassVar, Final
+from typing import Any, BinaryIO, ClassVar, Final, cast
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.store.errors import object_errors, short_cause
@@ -22,10 +25,8 @@ from ottla.lake.store.retries import put_until_known
 from ottla.lake.store.store import (
     StoredFile,
     StoreWriter,
-    aged_hold,
     is_fresh_hold,
-    prove_put_if_absent,
-    read_in_parts,
+    no_put_if_absent,
 )
 
 # The size of a part of a multipart upload, and how many are sent at once. S3 allows 10,000 parts,
@@ -33,6 +34,8 @@ from ottla.lake.store.store import (
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 4
 _NAMES_AT_ONCE = 1000
+# Read at least this many bytes at a time, because each read waits for an answer.
+_READ_BYTES = 4 << 20
 # Options of the connection. All other options are for the store.
 _CLIENT_OPTIONS: Final = frozenset(
     {
@@ -113,6 +116,38 @@ class _ObjectWriter(StoreWriter):
             self._store.remove(self._path)
 
 
+class _PartReader(io.RawIOBase):
+    """A seekable object of `size` bytes; `read_part` returns some bytes from an offset on."""
+
+    def __init__(self, size: int, read_part: Callable[[int, int], bytes]) -> None:
+        self._size = size
+        self._read_part = read_part
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        content = memoryview(self._read_part(self._at, length))
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+
 @dataclass(slots=True)
 class ObjectStore:
     """The objects below a URL: `s3://bucket/prefix`, `gs://`, `az://`, `abfss://`."""
@@ -140,8 +175,18 @@ class ObjectStore:
 
     def prepare(self, folders: Iterable[str]) -> None:
         """Check that conditional writes work. No folders are created, as the store has none."""
-        problem = "its store gave a taken name away again, and so ignores conditions of a PUT"
-        prove_put_if_absent(self, next(iter(folders)), problem, _REMEDY)
+        path = f"{next(iter(folders))}.probe-{uuid.uuid4().hex}"
+        try:
+            first = self.put_if_absent(path, b"first")
+            second = first and self.put_if_absent(path, b"second")
+        except NotImplementedError as error:
+            raise no_put_if_absent(self.url, str(error), _REMEDY) from error
+        finally:
+            with suppress(OSError, OttlaError):
+                self.remove(path)
+        if not first or second:
+            problem = "its store gave a taken name away again, and so ignores conditions of a PUT"
+            raise no_put_if_absent(self.url, problem, _REMEDY)
 
     def top(self) -> list[str]:
         with self.errors_of(""):
@@ -203,7 +248,7 @@ class ObjectStore:
                 )
             return content
 
-        return read_in_parts(self.size(path), part)
+        return cast("BinaryIO", io.BufferedReader(_PartReader(self.size(path), part), _READ_BYTES))
 
     def size(self, path: str) -> int:
         with self.errors_of(path):
@@ -213,8 +258,14 @@ class ObjectStore:
         with suppress(FileNotFoundError), self.errors_of(path):
             _obstore().delete(self.client(), path)
 
-    def hold(self, path: str) -> AbstractContextManager[None]:
-        return aged_hold(self, path)
+    @contextmanager
+    def hold(self, path: str) -> Iterator[None]:
+        self.replace(path, platform.node().encode())
+        try:
+            yield
+        finally:
+            with suppress(OSError, OttlaError):
+                self.remove(path)
 
     def is_held(self, path: str) -> bool:
         with self.errors_of(path):
@@ -249,12 +300,9 @@ def _client_of(url: str, options: Mapping[str, str]) -> Any:
         of_client["allow_http"] = str(of_client.get("allow_http", "true")).lower() == "true"
     retries: Any = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
     try:
-        arguments: dict[str, Any] = {"retry_config": retries}
-        if of_client:
-            arguments["client_options"] = of_client
-        if of_store:
-            arguments["config"] = of_store
-        return from_url(url, **arguments)
+        client: Any = of_client or None
+        config: Any = of_store or None
+        return from_url(url, config=config, client_options=client, retry_config=retries)
     except (BaseError, ValueError) as error:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{url} can't be opened: {short_cause(error)}"

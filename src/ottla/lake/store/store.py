@@ -8,15 +8,12 @@ Paths are relative to the root, with `/` between names. A folder's path ends wit
 is empty.
 """
 
-import io
-import platform
 import time
-import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 
@@ -157,77 +154,9 @@ def no_put_if_absent(place: str, why: str, remedy: str) -> OttlaError:
     )
 
 
-def prove_put_if_absent(store: FileStore, folder: str, problem: str, remedy: str) -> None:
-    """Try to create a file in `folder` twice. Raises OttlaError with `problem` if both succeed."""
-    path = f"{folder}.probe-{uuid.uuid4().hex}"
-    try:
-        first = store.put_if_absent(path, b"first")
-        second = first and store.put_if_absent(path, b"second")
-    except NotImplementedError as error:
-        raise no_put_if_absent(store.url, str(error), remedy) from error
-    finally:
-        with suppress(OSError, OttlaError):
-            store.remove(path)
-    if not first or second:
-        raise no_put_if_absent(store.url, problem, remedy)
-
-
 _COUNTS_MS = 24 * 3600 * 1000
-
-
-@contextmanager
-def aged_hold(store: FileStore, path: str) -> Iterator[None]:
-    """Keep a marker until the context is left, in a store without locks."""
-    store.replace(path, platform.node().encode())
-    try:
-        yield
-    finally:
-        with suppress(OSError, OttlaError):
-            store.remove(path)
 
 
 def is_fresh_hold(modified_ms: int) -> bool:
     """Return whether a marker is recent enough that its process may still run."""
     return time.time_ns() // 1_000_000 - modified_ms < _COUNTS_MS
-
-
-# Read at least this many bytes at a time, because each read waits for an answer.
-_READ_BYTES = 4 << 20
-
-# Returns `length` bytes from `offset` on.
-ReadPart = Callable[[int, int], bytes]
-
-
-class _PartReader(io.RawIOBase):
-    def __init__(self, size: int, read_part: ReadPart) -> None:
-        self._size = size
-        self._read_part = read_part
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, start + offset)
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), self._size - self._at)
-        if length <= 0:
-            return 0
-        content = memoryview(self._read_part(self._at, length))
-        buffer[: len(content)] = content
-        self._at += len(content)
-        return len(content)
-
-
-def read_in_parts(size: int, read_part: ReadPart) -> BinaryIO:
-    """Return a seekable file of `size` bytes, whose parts are read by `read_part`."""
-    return cast("BinaryIO", io.BufferedReader(_PartReader(size, read_part), _READ_BYTES))

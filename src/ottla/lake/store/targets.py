@@ -8,21 +8,23 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.objects import ObjectStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.store.webhdfs import OPTIONS, WebHdfsStore
 
 # The scheme of a URL (RFC 3986, 3.1). A relative path in a URL cannot begin like this (4.2).
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_HINTS = {"hdfs": " (it reaches Hadoop's file system by HTTP: webhdfs://NAMENODE:9870/…)"}
+_HADOOP = (
+    " (no library creates a file there only if it is absent; Hadoop's Ozone has the API of S3)"
+)
+_HINTS = {"hdfs": _HADOOP, "webhdfs": _HADOOP}
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SUPPORTED = (
     "choose a path (/lake/flights, ~/flights) or a file: URL (file:///lake/flights), or a URL of a "
-    "store: s3://BUCKET/…, gs://BUCKET/…, az://CONTAINER/…, webhdfs://HOST:PORT/…"
+    "store: s3://BUCKET/…, gs://BUCKET/…, az://CONTAINER/…"
 )
 
 
@@ -97,7 +99,6 @@ def _other_filesystem(target: str, scheme: str) -> OttlaError:
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})  # For these schemes the container precedes an @.
-_NAME_NODE_PORT = 9870
 
 
 def open_store(target: str, options: Mapping[str, str] | None = None) -> FileStore:
@@ -111,28 +112,10 @@ def open_store(target: str, options: Mapping[str, str] | None = None) -> FileSto
     name = scheme[1].lower() if scheme else ""
     if name in _OBJECTS:
         return ObjectStore(_url(target, name), options)
-    if name == "webhdfs":
-        return _webhdfs(target, options)
     folder = folder_of(target)
     if options:
         raise _no_url(target, f"is a folder, and takes no store option ({', '.join(options)})")
     return LocalStore(folder)
-
-
-def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
-    url = _url(target, "webhdfs")
-    found = urlsplit(url)
-    host, _, port = found.netloc.partition(":")
-    if not host or not (port or str(_NAME_NODE_PORT)).isdigit():
-        raise _no_url("webhdfs://…", "is not webhdfs://HOST:PORT/PATH; it takes no credentials")
-    unknown = options.keys() - set(OPTIONS)
-    if unknown:
-        raise _no_url(
-            target,
-            f"takes no store option {', '.join(sorted(unknown))}; it has: {', '.join(OPTIONS)}",
-        )
-    folder = unquote(found.path)
-    return WebHdfsStore(url, host, int(port or _NAME_NODE_PORT), folder, options)
 
 
 def _url(target: str, scheme: str) -> str:
@@ -143,7 +126,7 @@ def _url(target: str, scheme: str) -> str:
         raise _no_url(target, f"names no bucket: {scheme}://BUCKET/PATH")
     is_named = ("@" in found.netloc) is (scheme in _WITH_CONTAINER)
     # A key that contains a slash ends the netloc before its @, so look for a colon too.
-    if not is_named or found.netloc.count(":") > (scheme == "webhdfs"):
+    if not is_named or ":" in found.netloc:
         form = "CONTAINER@ACCOUNT.…" if scheme in _WITH_CONTAINER else "BUCKET"
         # Do not show the target: it may contain a secret.
         raise _no_url(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")

@@ -8,7 +8,6 @@ from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.targets import open_store
-from ottla.lake.store.webhdfs import WebHdfsStore
 from ottla.lake.tables.format_log import TableLog
 from ottla.lake.tables.formats import (
     OWN_FOLDER,
@@ -106,12 +105,6 @@ def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | N
             ErrorCode.INVALID_REQUEST,
             f"a {wanted} table can't be in {store.url}: its programs take %, # and ? in a path for "
             "parts of a URL; choose another folder",
-        )
-    if wanted != "parquet" and isinstance(store, WebHdfsStore):
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"a {wanted} table can't be in {store.url}: the library that commits to it does not "
-            "speak WebHDFS; use --format parquet there",
         )
     if catalog_options(options) and wanted != "iceberg":
         raise OttlaError(
