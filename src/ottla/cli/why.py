@@ -9,7 +9,6 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.cli.common import options
-from ottla.cli.common.completion import groups, partitions
 from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
@@ -40,7 +39,7 @@ def why() -> None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@click.argument("name", type=place, metavar="TOPIC-P")
 @connected
 @options.output
 async def compaction(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -84,7 +83,7 @@ def _compaction_answer(one: CompactionStanding) -> dict[str, Any]:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@click.argument("name", type=place, metavar="TOPIC-P")
 @connected
 @options.output
 async def isr(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -98,7 +97,7 @@ async def isr(admin: Admin, name: TopicPartition, form: str) -> None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@click.argument("name", type=place, metavar="TOPIC-P")
 @connected
 @options.output
 async def leader(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -112,7 +111,7 @@ async def leader(admin: Admin, name: TopicPartition, form: str) -> None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@click.argument("name", type=place, metavar="TOPIC-P")
 @connected
 @options.output
 async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -190,7 +189,7 @@ _REBALANCE_COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved",
 
 
 @why.command()
-@click.argument("group_id", metavar="GROUP", shell_complete=groups)
+@click.argument("group_id", metavar="GROUP")
 @click.option("--all", "is_all", is_flag=True, help="Show every rebalance in detail.")
 @connected
 @options.output
@@ -306,7 +305,7 @@ def _known(number: int) -> int | None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@click.argument("name", type=place, metavar="TOPIC-P")
 @connected
 @options.output
 async def retention(admin: Admin, name: TopicPartition, form: str) -> None:

@@ -1,1 +1,1 @@
-"""Code that commands share: options, connections to a cluster, errors, completion of names."""
+"""Code that commands share: options, connections to a cluster, errors."""

@@ -9,7 +9,6 @@ from click.core import ParameterSource
 
 from ottla.base.quantities import counted, span_words
 from ottla.cli.common import options
-from ottla.cli.common.completion import topics
 from ottla.cli.lake.arguments import (
     declares,
     given_options,
@@ -48,7 +47,7 @@ _BESIDE_A_FILE = frozenset(
 
 
 @click.command(cls=declares("ChangelogOptions"))
-@click.argument("topic", shell_complete=topics)
+@click.argument("topic")
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @options.bootstrap
 @options.output
@@ -89,7 +88,7 @@ def _show_changes(topic: str, target: str, form: str, done: Any) -> None:
 
 
 @click.command(cls=declares("FollowOptions"))
-@click.argument("topic", metavar="TOPIC|PIPELINE.toml", shell_complete=topics)
+@click.argument("topic", metavar="TOPIC|PIPELINE.toml")
 @click.option("--to", "target", metavar="DIR", help="The table's folder; not with a file.")
 @options.bootstrap
 @options.output

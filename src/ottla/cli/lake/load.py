@@ -11,7 +11,6 @@ import click
 
 from ottla.base.quantities import counted, size_words
 from ottla.cli.common import options
-from ottla.cli.common.completion import topics
 from ottla.cli.lake.arguments import declares, import_lake, read_pipeline, with_spark
 from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.results import ProgressLine, show_result
@@ -19,7 +18,7 @@ from ottla.cli.text.output import show, show_one
 
 
 @click.command(cls=declares("LoadOptions"))
-@click.argument("topic", shell_complete=topics)
+@click.argument("topic")
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @options.bootstrap
 @options.output

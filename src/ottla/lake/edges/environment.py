@@ -27,7 +27,7 @@ _OWN_PACKAGES = ("ottla", "pyspark_ottla")
 _LEFT_OUT = frozenset({"ottla", "pyspark", "py4j", "pip", "setuptools"})
 # All packages that a task may need. Packages that are not installed here are left out.
 _ROOTS = (
-    *("click", "cramjam", "crc32c", "google-re2", "librt", "mypy-extensions", "rich", "uvloop"),
+    *("click", "cramjam", "crc32c", "google-re2", "librt", "mypy-extensions", "uvloop"),
     *("numpy", "obstore", "pandas", "pyarrow", "deltalake", "pyiceberg", "fastavro", "orjson"),
     *("grpcio-tools",),
 )
