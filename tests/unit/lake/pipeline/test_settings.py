@@ -34,7 +34,7 @@ def test_every_key_has_its_place() -> None:
         [target]
         table = "s3://lake/flights"
         format = "delta"
-        kind = "history"
+        kind = "latest"
         options = { aws_region = "eu-central-1" }
 
         [schedule]
@@ -74,7 +74,7 @@ def test_every_key_has_its_place() -> None:
             "conf": {"spark.driver.memory": "2g"},
             "decode": {"value": "json"},
         },
-        kind="history",
+        kind="latest",
         html="/var/www/flights.html",
         metrics="/var/lib/metrics/flights.prom",
     )
