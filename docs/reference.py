@@ -46,8 +46,6 @@ ENVIRONMENT = {
     "OTTLA_REGISTRY_TOKEN": "A bearer token for a schema registry, instead of user and password.",
     "OTTLA_PURE": "If set to anything but `0`, the record codec runs as plain Python although it "
     "was compiled.",
-    "OTTLA_WORKER_PYTHON": "The path of Python on Spark's workers, for an environment that "
-    "`ottla lake environment` packed.",
 }
 # Variables of other programs that Ottla reads, with the page that says how.
 ENVIRONMENT_OF_OTHERS = {

@@ -1,8 +1,8 @@
 """A standalone Spark cluster whose workers have hosts of their own: loads, follows, verifies.
 
 A host is a network namespace; where none can be made, an address of loopback. The workers' Python
-has no packages. Where tasks are not meant to use the archive of `ottla lake environment`, they run
-the Python of this test, which is at the same path on the workers.
+has no packages. Where tasks are not meant to use packages that Spark ships, they run the Python of
+this test, which is at the same path on the workers.
 """
 
 import json
@@ -10,7 +10,9 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
+from importlib.metadata import files
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +22,6 @@ from rig import s3, spark_cluster
 
 import ottla.lake
 from ottla.lake import run_here
-from ottla.lake.edges.environment import PYTHON
 from tests.system.lake.cluster_runs import (
     BUCKET,
     PATIENCE_S,
@@ -36,6 +37,14 @@ MakeTopic = Callable[..., str]
 # Two tasks: small ranges share one of 16 MiB.
 RECORDS, PARTITIONS = 32_000, 4
 WITHOUT_OURS = ("ottla", "pyarrow", "numpy", "pandas")
+# What `pip install --target` of the how-to page brings, as far as this load imports it.
+PACKAGES = (
+    "arro3-core", "certifi", "charset-normalizer", "click", "cramjam", "crc32c", "deltalake",
+    "deprecated", "google-re2", "idna", "librt", "mypy-extensions", "numpy", "obstore", "orjson",
+    "pandas", "pyarrow", "python-dateutil", "pytz", "requests", "six", "tenacity",
+    "typing-extensions", "tzdata", "urllib3", "uvloop", "wrapt",
+)  # fmt: skip
+PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
 
 LOADS_AND_TELLS = """
 import os, sys
@@ -183,25 +192,21 @@ def test_verify_finds_a_damage_with_tasks_on_both_workers(
 def test_an_archive_is_all_that_a_worker_needs(
     two_workers: Site, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
-    """`ottla lake environment`, with its compiled modules: a load, the data source, the proof."""
+    """A folder of packages, with compiled modules: a load, the data source, the proof."""
     for name in WITHOUT_OURS:
         tried = subprocess.run(
             [two_workers.bare_python, "-c", f"import {name}"], check=False, capture_output=True
         )
         assert tried.returncode != 0
-    archive = tmp_path / "env.tar.gz"
-    command = [sys.executable, "-m", "ottla.cli", "lake", "environment", "--to", archive]
-    packed = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert packed.returncode == 0, packed.stderr
-    for words in (f"--archives {archive}#environment", f"spark.pyspark.python={PYTHON}"):
-        assert words in packed.stdout
+    archive = tmp_path / "packages.tar.gz"
+    _pack(archive)
 
     program, target = tmp_path / "loads_and_tells.py", str(tmp_path / "table")
     program.write_text(LOADS_AND_TELLS)
     _, url, *settings = two_workers.cluster.options()
     conf = [one.removeprefix("--conf=") for one in settings]
-    conf += [f"spark.archives={archive}#environment"]
-    conf += ["spark.executorEnv.PYTHONPATH=environment/lib"]
+    conf += [f"spark.archives={archive}#packages"]
+    conf += ["spark.executorEnv.PYTHONPATH=packages"]
     conf += [f"spark.pyspark.python={PYTHON}", "spark.cores.max=1"]
     topic = make_topic(two_workers.node, partitions=2)
     send(two_workers.node, topic, 500)
@@ -217,14 +222,26 @@ def test_an_archive_is_all_that_a_worker_needs(
     assert done.returncode == 0, done.stderr[-4000:]
     loaded, read, *places, of_spark, prefix = done.stdout.split()
     assert (loaded, read) == ("500", "500")
-    assert all("/environment/" in place for place in places), places
-    assert "/environment/" not in of_spark
+    assert all("/packages/" in place for place in places), places
+    assert "/packages/" not in of_spark
     assert Path(prefix) == two_workers.bare_python.parent.parent
     import ottla.record.reader
 
     # Compiled, where it is compiled here.
     assert Path(places[-1]).suffix == Path(ottla.record.reader.__file__).suffix
     two_workers.require_each_once(topic, target, 500)
+
+
+def _pack(archive: Path) -> None:
+    """Pack ottla as it is here, and the installed packages that its tasks need."""
+    home = Path(ottla.__file__).parent.parent
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        for source in (home / "ottla", home / "pyspark_ottla", *home.glob("*__mypyc*")):
+            packed.add(source, source.relative_to(home))
+        for name in PACKAGES:
+            for file in files(name) or ():
+                if ".." not in file.parts and (source := Path(file.locate())).is_file():
+                    packed.add(source, str(file))
 
 
 def test_a_worker_with_a_disk_of_its_own_at_the_target_fails_the_load(

@@ -4,10 +4,10 @@ import click
 
 from ottla.cli.lake.exits import LakeCommands
 from ottla.cli.lake.follow import changelog, follow
-from ottla.cli.lake.load import environment, load, run, try_schema
+from ottla.cli.lake.load import load, run
 from ottla.cli.lake.proof import certificate, verify
 from ottla.cli.lake.publish import publish
-from ottla.cli.lake.state import files, history, plan, status
+from ottla.cli.lake.state import files, history, status
 from ottla.cli.lake.upkeep import compact, expire, replace
 
 
@@ -20,18 +20,15 @@ for verb in (
     certificate,
     changelog,
     compact,
-    environment,
     expire,
     files,
     follow,
     history,
     load,
-    plan,
     publish,
     replace,
     run,
     status,
-    try_schema,
     verify,
 ):
     lake.add_command(verb)

@@ -1,20 +1,15 @@
-"""`ottla lake load` and `run`: load the new records of a topic into a table, exactly once.
+"""`ottla lake load` and `run`: load the new records of a topic into a table, exactly once."""
 
-`try-schema` shows the columns that records give; `environment` packs the packages for executors.
-"""
-
-import os
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from ottla.base.quantities import counted, size_words
+from ottla.base.quantities import counted
 from ottla.cli.common import options
 from ottla.cli.lake.arguments import declares, import_lake, read_pipeline, with_spark
-from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.results import ProgressLine, show_result
-from ottla.cli.text.output import show, show_one
+from ottla.cli.text.output import show_one
 
 
 @click.command(cls=declares("LoadOptions"))
@@ -57,7 +52,7 @@ def run(ctx: click.Context, /, path: str, bootstrap: str, form: str, **spark: An
     */5 * * * * ottla lake run /etc/ottla/flights.toml
 
     Exits with 0 if it loaded or nothing was new; 1 if it failed (nothing is committed, unless the
-    error says so, or only a file of [report] could not be written); 2 if the file is wrong; 3 if
+    error says so, or only the file of metrics could not be written); 2 if the file is wrong; 3 if
     records were deleted before they were loaded; 4 if another load committed first.
     """  # noqa: D301
     loads = import_lake()
@@ -75,94 +70,3 @@ def _show(topic: str, target: str, done: Any, form: str) -> None:
     else:
         rows, files = counted(done.rows, "row"), counted(done.files, "file")
         show_result(topic, target, done, f"{rows} in {files} in {done.seconds:.1f} s")
-
-
-@click.command("try-schema", cls=declares("DecodeOptions"))
-@click.argument("topic")
-@click.option("--last", type=click.IntRange(1), default=1_000, show_default=True,
-              help="How many records to try, from the end.")  # fmt: skip
-@click.option("--to", "target", default=None, metavar="DIR", help="As a load into this table.")
-@options.bootstrap
-@options.output
-@click.pass_context
-def try_schema(
-    ctx: click.Context,
-    /,
-    topic: str,
-    last: int,
-    target: str | None,
-    bootstrap: str,
-    form: str,
-    **decoding: Any,
-) -> None:
-    """Show what columns the last records of TOPIC would give.
-
-    \b
-    ottla lake try-schema flights --value json
-    ottla lake try-schema orders --value avro --schema-file new.avsc --to /lake/orders --last 100000
-
-    Nothing is written. Exits with 3 if records would be refused.
-    """  # noqa: D301
-    loads = import_lake()
-    trial = loads.try_schema(topic, target=target, last=last, bootstrap=bootstrap, **decoding)
-    columns = [
-        {"column": one.name, "of": side, "type": str(one.type), "null": one.nullable}
-        for side in ("key", "value")
-        for one in trial.schema.of(side)
-    ]
-    refused = [
-        {
-            "records": one.records,
-            "stage": one.stage,
-            "error": one.error,
-            "such as": ", ".join(f"{topic}-{p}@{offset}" for p, offset in one.examples),
-        }
-        for one in trial.refused
-    ]
-    changes = [
-        {"change": one.what, "from": {str(p): o for p, o in sorted(one.offsets.items())}}
-        for one in trial.changes
-    ]
-    if form == "json":
-        answer = {"records": trial.records, "decoded": trial.decoded, "columns": columns}
-        show_one("json", {**answer, "changes": changes, "refused": refused})
-    else:
-        show(form, columns, ["column", "of", "type", "null"], empty="no columns")
-        for change in changes:
-            places = ", ".join(f"{topic}-{p} offset {o}" for p, o in change["from"].items())
-            click.echo(f"would change: {change['change']}, from {places}")
-        if refused:
-            show(form, refused, ["records", "stage", "error", "such as"])
-        click.echo(f"{trial.decoded:,} of {counted(trial.records, 'record')} can be decoded")
-    if refused:
-        ctx.exit(REFUSED_BY_RECORDS)
-
-
-@click.command()
-@click.option(
-    "--to", "path", required=True, metavar="FILE", help="The archive to write, such as env.tar.gz."
-)
-def environment(path: str) -> None:
-    """Pack ottla and its packages for a Spark cluster.
-
-    \b
-    ottla lake environment --to env.tar.gz
-    ottla lake run flights.toml --master spark://head:7077 \\
-        --conf spark.archives=env.tar.gz#environment \\
-        --conf spark.executorEnv.PYTHONPATH=environment/lib \\
-        --conf spark.pyspark.python=python3.11
-
-    The workers need a Python of the same version as this one, under that name on their path, but no
-    part of ottla. PySpark is left out: the executors' Spark has its own.
-    """  # noqa: D301
-    import_lake()
-    from ottla.lake.edges.environment import PYTHON, ship  # noqa: PLC0415  # Arrow is an extra.
-
-    packed = ship(path)
-    size = size_words(os.path.getsize(path))
-    click.echo(f"{path}: {size}, {counted(len(packed), 'package')}, for {PYTHON} on the workers")
-    click.echo(
-        f"spark-submit --archives {path}#environment "
-        "--conf spark.executorEnv.PYTHONPATH=environment/lib "
-        f"--conf spark.pyspark.python={PYTHON} …"
-    )

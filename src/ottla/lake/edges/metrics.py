@@ -1,17 +1,14 @@
-"""Writes metrics of a pipeline's last run and its table, for Prometheus or as JSON.
+"""Writes metrics of a pipeline's last run and its table in a file for Prometheus.
 
 Prometheus' node exporter reads such files from its folder (`--collector.textfile.directory`). The
 file is replaced atomically, so that no reader sees a part of it. `METRICS` and
 docs/how-to/write-a-pipeline.md list all metrics.
 """
 
-import json
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.edges.status import TableStatus, bytes_of_files, now_ms, terms_of
@@ -41,102 +38,69 @@ METRICS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunNumbers:
-    """The metrics of one run."""
-
-    success: bool
-    ended_ms: int
-    seconds: float
-    rows: int = 0
-    files: int = 0
-    size_bytes: int = 0
-    terms: Mapping[str, int] = field(default_factory=dict)  # The counts of its ledgers, by name.
-
-    @classmethod
-    def of(cls, done: LoadResult | None, seconds: float) -> Self:
-        """Return the metrics of a run that ended now. `done` is None if it failed."""
-        if done is None:
-            return cls(False, now_ms(), seconds)
-        files = done.manifest.files if done.manifest and done.files else ()
-        size_bytes, terms = bytes_of_files(files), terms_of(done.ledgers)
-        return cls(True, now_ms(), seconds, done.rows, done.files, size_bytes, terms)
+# The name of a metric without its prefix, its value, and labels beside topic and table.
+Sample = tuple[str, float | None, Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One metric with its value and labels."""
+def prometheus_text(
+    topic: str, table: str, done: LoadResult | None, seconds: float, status: TableStatus | None
+) -> str:
+    """Return all known metrics of a run that ended now, in Prometheus' text format.
 
-    name: str
-    value: float
-    labels: tuple[tuple[str, str], ...] = ()
+    `done` is None if the run failed, and `status` is None if the table could not be read.
+    """
+    base = {"topic": topic, "table": table}
+    lines: dict[str, list[str]] = {}
+    for name, value, labels in (*_of_run(done, seconds), *_of_table(status)):
+        if value is not None:
+            shown = ",".join(f'{k}="{_escaped(v)}"' for k, v in {**base, **labels}.items())
+            lines.setdefault(f"ottla_lake_{name}", []).append(f"{{{shown}}} {value}")
+    found = []
+    for name, of_name in lines.items():
+        found += [f"# HELP {name} {METRICS[name]}", f"# TYPE {name} gauge"]
+        found += [f"{name}{line}" for line in of_name]
+    return "\n".join(found) + "\n"
 
 
-def samples(topic: str, table: str, run: RunNumbers, status: TableStatus | None) -> list[Sample]:
-    """Return all known metrics. `status` is None if the table could not be read."""
-    base = (("topic", topic), ("table", table))
-    values: list[tuple[str, float | None, tuple[tuple[str, str], ...]]] = [
-        ("last_run_success", int(run.success), ()),
-        ("last_run_timestamp_seconds", run.ended_ms / 1000, ()),
-        ("last_run_duration_seconds", round(run.seconds, 3), ()),
-        ("last_run_rows", run.rows, ()),
-        ("last_run_files", run.files, ()),
-        ("last_run_bytes", run.size_bytes, ()),
-    ]
-    values += [("last_run_offsets", count, (("term", term),)) for term, count in run.terms.items()]
-    if status is not None:
-        values += [
-            ("last_load_timestamp_seconds", _seconds(status.last_load_ms), ()),
-            ("commits", status.commits, ()),
-            ("rows", status.rows, ()),
-            ("files", status.files, ()),
-            ("bytes", status.size_bytes, ()),
-            ("orphan_files", len(status.orphans), ()),
-            ("writer_epoch", status.writer_epoch, ()),
-            ("overridden_problems", len(status.overridden), ()),
-            ("watermark_timestamp_seconds", _seconds(status.watermark_ms), ()),
-            ("late_rows", None if status.watermark_ms is None else status.late_rows, ()),
-        ]
-    for one in status.partitions if status else ():
-        of = (("partition", str(one.partition)),)
-        values += [
-            ("position", one.position, of),
-            ("lag_offsets", one.lag_offsets, of),
-            ("lag_seconds", 0.0 if one.lag_offsets == 0 else one.lag_s, of),
-        ]
-    return [
-        Sample(f"ottla_lake_{name}", value, (*base, *labels))
-        for name, value, labels in values
-        if value is not None
-    ]
+def _of_run(done: LoadResult | None, seconds: float) -> Iterator[Sample]:
+    files = done.manifest.files if done and done.manifest and done.files else ()
+    yield "last_run_success", int(done is not None), {}
+    yield "last_run_timestamp_seconds", now_ms() / 1000, {}
+    yield "last_run_duration_seconds", round(seconds, 3), {}
+    yield "last_run_rows", done.rows if done else 0, {}
+    yield "last_run_files", done.files if done else 0, {}
+    yield "last_run_bytes", bytes_of_files(files), {}
+    for term, count in terms_of(done.ledgers).items() if done else ():
+        yield "last_run_offsets", count, {"term": term}
+
+
+def _of_table(status: TableStatus | None) -> Iterator[Sample]:
+    if status is None:
+        return
+    has_watermark = status.watermark_ms is not None
+    yield "last_load_timestamp_seconds", _seconds(status.last_load_ms), {}
+    yield "commits", status.commits, {}
+    yield "rows", status.rows, {}
+    yield "files", status.files, {}
+    yield "bytes", status.size_bytes, {}
+    yield "orphan_files", len(status.orphans), {}
+    yield "writer_epoch", status.writer_epoch, {}
+    yield "overridden_problems", len(status.overridden), {}
+    yield "watermark_timestamp_seconds", _seconds(status.watermark_ms), {}
+    yield "late_rows", status.late_rows if has_watermark else None, {}
+    for one in status.partitions:
+        of = {"partition": str(one.partition)}
+        yield "position", one.position, of
+        yield "lag_offsets", one.lag_offsets, of
+        yield "lag_seconds", 0.0 if one.lag_offsets == 0 else one.lag_s, of
 
 
 def _seconds(time_ms: int | None) -> float | None:
     return None if time_ms is None else time_ms / 1000
 
 
-def prometheus_text(found: list[Sample]) -> str:
-    """Return the samples in Prometheus' text format."""
-    lines = []
-    for name, meaning in METRICS.items():
-        of_name = [sample for sample in found if sample.name == name]
-        if of_name:
-            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
-        for sample in of_name:
-            labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in sample.labels)
-            lines.append(f"{name}{{{labels}}} {sample.value}")
-    return "\n".join(lines) + "\n"
-
-
-def json_text(found: list[Sample]) -> str:
-    """Return the samples as a JSON list of objects with name, value and labels."""
-    rows = [{"name": s.name, "value": s.value, **dict(s.labels)} for s in found]
-    return json.dumps(rows, indent=1) + "\n"
-
-
-def write_metrics(path: str, found: list[Sample]) -> None:
-    """Replace the file at `path`, as JSON if its name ends in `.json`. Raises OttlaError."""
-    replace_file(path, json_text(found) if path.endswith(".json") else prometheus_text(found))
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def replace_file(path: str, content: str) -> None:
@@ -158,7 +122,3 @@ def replace_file(path: str, content: str) -> None:
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"{path} can't be written: {error.strerror or error}; what was loaded stays loaded",
         ) from error
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,33 +1,29 @@
-"""Runs or follows a pipeline, and writes its metrics and its report.
+"""Runs or follows a pipeline, and writes the metrics of its last run.
 
-The more commits a table has, the longer it takes to collect metrics and report. So while a pipeline
-follows, each is written at most once in its interval, and in a small part of the time. At the end
-both are written.
+The more commits a table has, the longer it takes to collect metrics. So while a pipeline follows,
+they are written at most once in an interval, and in a small part of the time, and at the end.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.edges.metrics import RunNumbers, samples, write_metrics
+from ottla.lake.edges.metrics import prometheus_text, replace_file
 from ottla.lake.edges.pipeline_file import Pipeline
-from ottla.lake.edges.planned_load import look
-from ottla.lake.edges.report import write_report
 from ottla.lake.edges.status import TableStatus, status
 from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions, RowOptions
 from ottla.lake.job.progress import UNWATCHED, FollowProgress, Observer
 from ottla.lake.job.task import LoadResult
 from ottla.lake.model.option import declared
-from ottla.lake.source.cluster import LOAD_PATIENCE_S, is_outage
+from ottla.lake.source.cluster import is_outage
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.follow import follow
 from ottla.lake.write.load import load
 
-_METRICS_EVERY_S = 10.0
-_REPORT_EVERY_S = 60.0
+_EVERY_S = 10.0
 # Writing takes at most a twentieth of the time.
 _SHARE = 20.0
 
@@ -37,9 +33,8 @@ def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
 
     Raises OttlaError (RecordsLost if records were deleted before they were loaded).
     """
-    began = time.monotonic()
+    began_s = time.monotonic()
     try:
-        watch = replace(watch, lag_s=look(pipeline, LOAD_PATIENCE_S).lag_s)
         if pipeline.is_changelog:
             given = _changelog_options(pipeline)
             given["watch"] = watch
@@ -52,9 +47,8 @@ def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
         # Raise the failure even if the file cannot be written. Do not ask brokers in an outage.
         bootstrap = None if is_outage(error) else pipeline.bootstrap
         with suppress(OttlaError):
-            _write_metrics(pipeline, None, time.monotonic() - began, bootstrap)
+            _write_metrics(pipeline, None, time.monotonic() - began_s, bootstrap)
         raise
-    _write_report(pipeline, done)
     _write_metrics(pipeline, done, done.seconds, pipeline.bootstrap)
     return done
 
@@ -66,7 +60,7 @@ def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> Non
         del given["end"]  # This is the default: follow until stopped.
     given.update(options)
     watch = given.get("watch", UNWATCHED)
-    writer = _Writer(pipeline, watch.on_trouble)
+    writer = _MetricsWriter(pipeline, watch)
 
     def committed(progress: FollowProgress) -> None:
         watch.on_commit(progress)
@@ -87,7 +81,7 @@ def keep_pipeline(pipeline: Pipeline, **options: Unpack[ChangelogOptions]) -> No
         given.pop("end", None)
     given.update(options)
     watch = given.get("watch", UNWATCHED)
-    writer = _Writer(pipeline, watch.on_trouble)
+    writer = _MetricsWriter(pipeline, watch)
 
     def applied(done: LoadResult) -> None:
         watch.on_run(done)
@@ -116,86 +110,57 @@ def _changelog_options(pipeline: Pipeline) -> ChangelogOptions:
     return options
 
 
-class NextWrite:
-    """Decides when metrics or report are due to be written again."""
+class _MetricsWriter:
+    """Writes the metrics of the newest commit of a pipeline that follows."""
 
-    def __init__(self, every_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        self._every_s = every_s
-        self._now_s = now_s
-        self._next_s = float("-inf")
-
-    def is_now(self) -> bool:
-        return self._now_s() >= self._next_s
-
-    def done(self, began_s: float) -> None:
-        """Record that writing, which began at `began_s`, is complete."""
-        now_s = self._now_s()
-        self._next_s = now_s + max(self._every_s, _SHARE * (now_s - began_s))
-
-
-class _Writer:
-    """Writes the metrics and the report of a pipeline's newest commit."""
-
-    def __init__(self, pipeline: Pipeline, on_trouble: Callable[[OttlaError], None]) -> None:
+    def __init__(self, pipeline: Pipeline, watch: Observer) -> None:
         self._pipeline = pipeline
-        self._on_trouble = on_trouble
-        self._metrics = NextWrite(_METRICS_EVERY_S)
-        self._report = NextWrite(_REPORT_EVERY_S)
+        self._watch = watch
+        self._next_s = 0.0  # When the metrics are due again.
         self._unwritten: LoadResult | None = None
 
     def committed(self, done: LoadResult) -> None:
         self._unwritten = done
-        self._write(done, metrics=self._metrics.is_now(), report=self._report.is_now())
-
-    def failed(self) -> None:
-        """Write the metrics of a failure, without metrics of the table or the report."""
-        # The failure itself is raised, even if the file cannot be written.
-        with suppress(OttlaError):
-            _write_numbers(self._pipeline, None, 0.0, None)
-        self._metrics = NextWrite(_METRICS_EVERY_S)
+        if time.monotonic() >= self._next_s:
+            self._write(done)
 
     def after_trouble(self, error: OttlaError) -> None:
         """Write the metrics of a failure that is retried."""
-        self._on_trouble(error)
-        self.failed()
+        self._watch.on_trouble(error)
+        self._failed()
 
     @contextmanager
     def of_run(self) -> Iterator[None]:
-        """Write metrics and report at the end of a follow, or the metrics of its failure."""
+        """Write the metrics at the end of a follow, or those of its failure."""
         try:
             yield
         except OttlaError:
-            self.failed()
+            self._failed()
             raise
         if self._unwritten is not None:
-            self._write(self._unwritten, metrics=True, report=True)
+            self._write(self._unwritten)
 
-    def _write(self, done: LoadResult, *, metrics: bool, report: bool) -> None:
-        pipeline = self._pipeline
-        if metrics:
-            with self._timed(self._metrics):
-                _write_metrics(pipeline, done, done.seconds, pipeline.bootstrap)
-        if report:
-            with self._timed(self._report):
-                _write_report(pipeline, done)
-        if metrics and report:
-            self._unwritten = None
+    def _failed(self) -> None:
+        """Write the metrics of a failure, without metrics of the table."""
+        # The failure itself is raised, even if the file cannot be written.
+        with suppress(OttlaError):
+            _write(self._pipeline, None, 0.0, None)
+        self._next_s = 0.0
 
-    @contextmanager
-    def _timed(self, due: NextWrite) -> Iterator[None]:
+    def _write(self, done: LoadResult) -> None:
         began_s = time.monotonic()
         try:
-            yield
+            _write_metrics(self._pipeline, done, done.seconds, self._pipeline.bootstrap)
         except OttlaError as error:
-            # Report the error, but go on: the table matters more than these files.
-            self._on_trouble(error)
-        due.done(began_s)
+            # Report the error, but go on: the table matters more than this file.
+            self._watch.on_trouble(error)
+        self._next_s = next_write_s(began_s, time.monotonic())
+        self._unwritten = None
 
 
-def _write_report(pipeline: Pipeline, done: LoadResult) -> None:
-    """Write the report, if the pipeline has one. Raises OttlaError."""
-    if pipeline.html is not None and done.manifest is not None:
-        write_report(pipeline.html, pipeline.table, pipeline.bootstrap, pipeline.store_options)
+def next_write_s(began_s: float, ended_s: float) -> float:
+    """Return when metrics are due again that were written between two times of a clock."""
+    return ended_s + max(_EVERY_S, _SHARE * (ended_s - began_s))
 
 
 def _write_metrics(
@@ -213,12 +178,12 @@ def _write_metrics(
     except OttlaError:
         if done is not None:
             raise
-    _write_numbers(pipeline, done, seconds, found)
+    _write(pipeline, done, seconds, found)
 
 
-def _write_numbers(
+def _write(
     pipeline: Pipeline, done: LoadResult | None, seconds: float, found: TableStatus | None
 ) -> None:
     if pipeline.metrics is not None:
-        numbers = RunNumbers.of(done, seconds)
-        write_metrics(pipeline.metrics, samples(pipeline.topic, pipeline.table, numbers, found))
+        text = prometheus_text(pipeline.topic, pipeline.table, done, seconds, found)
+        replace_file(pipeline.metrics, text)

@@ -67,7 +67,7 @@ _OWN_KEYS = {
     "source": ("topic", "config"),
     "target": ("table", "kind"),
     "schedule": (),
-    "report": ("html", "metrics"),
+    "report": ("metrics",),
     "spark": (),
 }
 _KINDS = ("rows", "latest")
@@ -98,7 +98,6 @@ class Pipeline:
     config: str | None = None  # The settings file of Kafka's clients.
     # `rows`, or `latest` for a changelog table.
     kind: str = "rows"
-    html: str | None = None  # The path of the report.
     metrics: str | None = None  # The path of the metrics of the last run.
 
     @property
@@ -145,7 +144,6 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         options=options,
         table=_beside(folder, parsed.table),
         config=parsed.config and _beside(folder, parsed.config),
-        html=parsed.html and _beside(folder, parsed.html),
         metrics=parsed.metrics and _beside(folder, parsed.metrics),
     )
 
@@ -199,7 +197,6 @@ def parse(
         options=options,
         config=config and expanded(config, f"config in {place}", environment),
         kind=target.get("kind", "rows"),
-        html=report.get("html"),
         metrics=report.get("metrics"),
     )
 

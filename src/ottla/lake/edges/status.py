@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted, iso
 from ottla.lake.model.live import live_after
-from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
+from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.tables.data_files import files_present
@@ -68,8 +68,6 @@ class TableStatus:
     watermark_ms: int | None = None
     late_rows: int = 0  # Rows that were loaded with event times before the watermark.
     held_back: tuple[str, ...] = ()  # Partitions held back by open transactions, a line for each.
-    # The live files, for metrics and the report.
-    live: tuple[DataFile, ...] = field(default=(), repr=False)
 
     @property
     def lag_offsets(self) -> int | None:
@@ -93,8 +91,8 @@ class TableStatus:
 
     def answer(self) -> dict[str, Any]:
         """Return the whole status as JSON values."""
-        found = asdict(replace(self, live=()))
-        del found["live"], found["last_load_ms"]
+        found = asdict(self)
+        del found["last_load_ms"]
         return found | {
             "last_load": None if self.last_load_ms is None else iso(self.last_load_ms),
             "watermark": None if self.watermark_ms is None else iso(self.watermark_ms),
@@ -190,7 +188,6 @@ def table_status(
             )
             for p in sorted(partitions)
         ),
-        live=tuple(live.values()),
         watermark_ms=newest.events.watermark_ms if newest.events else None,
         late_rows=sum(sum(one.events.late.values()) for one in manifests if one.events),
     )
@@ -305,16 +302,3 @@ def terms_of(ledgers: Sequence[PartitionLedger]) -> dict[str, int]:
     """Return the sums of all counts of the ledgers, and `unexplained`, by name."""
     found = {term: sum(getattr(one, term) for one in ledgers) for term in TERMS}
     return {**found, "unexplained": sum(abs(one.unexplained) for one in ledgers)}
-
-
-def ledger_of_table(manifests: Iterable[Manifest]) -> dict[int, PartitionLedger]:
-    """Return the ledger of all loads together, by partition."""
-    found: dict[int, PartitionLedger] = {}
-    for manifest in manifests:
-        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
-            at = ledger.partition
-            if at in found:
-                # A load on a chain with overridden problems may leave a gap of unexplained offsets.
-                ledger = replace(found[at], end=ledger.start).followed_by(ledger)
-            found[at] = ledger
-    return dict(sorted(found.items()))

@@ -1,19 +1,14 @@
-"""Numbers of a run in the forms that programs read."""
+"""Numbers of a run in the form that Prometheus reads."""
 
-import json
+import re
 from pathlib import Path
 
-from ottla.lake.edges.metrics import (
-    METRICS,
-    RunNumbers,
-    json_text,
-    prometheus_text,
-    samples,
-    write_metrics,
-)
+from ottla.lake.edges.metrics import METRICS, prometheus_text, replace_file
 from ottla.lake.edges.status import PartitionStatus, TableStatus
+from ottla.lake.job.task import LoadResult
+from ottla.ledger.partition import PartitionLedger
 
-RUN = RunNumbers(True, 1_700_000_000_500, 2.5, 60, 2, 4_096, {"loaded": 60, "unexplained": 0})
+DONE = LoadResult(None, 60, 2, 2.5, (PartitionLedger(0, 0, 60, loaded=60),), ())
 STATUS = TableStatus(
     "/lake/flights",
     "parquet",
@@ -29,20 +24,26 @@ STATUS = TableStatus(
 )
 
 
+def text(table: str = "/lake", status: TableStatus | None = STATUS) -> str:
+    return prometheus_text("flights", table, DONE, 2.5, status)
+
+
 def test_every_number_has_a_name_of_the_table() -> None:
     """So that none is missing in the documentation, and all are there."""
-    found = samples("flights", "/lake", RUN, STATUS)
-    assert {sample.name for sample in found} == set(METRICS)
+    found = re.findall(r"^(ottla_lake_\w+)\{", text(), re.MULTILINE)
+    assert set(found) == set(METRICS)
 
 
 def test_prometheus_text_has_help_type_and_labels() -> None:
-    lines = prometheus_text(samples("flights", "/lake", RUN, STATUS)).splitlines()
+    lines = text().splitlines()
     assert lines[:3] == [
         "# HELP ottla_lake_last_run_success "
         "1 where the last run loaded or found nothing new, else 0",
         "# TYPE ottla_lake_last_run_success gauge",
         'ottla_lake_last_run_success{topic="flights",table="/lake"} 1',
     ]
+    assert 'ottla_lake_last_run_rows{topic="flights",table="/lake"} 60' in lines
+    assert 'ottla_lake_rows{topic="flights",table="/lake"} 160' in lines
     assert 'ottla_lake_lag_offsets{topic="flights",table="/lake",partition="1"} 10' in lines
     assert 'ottla_lake_lag_seconds{topic="flights",table="/lake",partition="0"} 0.0' in lines
     assert 'ottla_lake_lag_seconds{topic="flights",table="/lake",partition="1"} 4.5' in lines
@@ -51,26 +52,16 @@ def test_prometheus_text_has_help_type_and_labels() -> None:
 def test_quotes_in_a_path_are_escaped() -> None:
     (line,) = [
         line
-        for line in prometheus_text(samples("f", 'a"b\\c', RUN, None)).splitlines()
+        for line in text('a"b\\c', None).splitlines()
         if line.startswith("ottla_lake_last_run_rows")
     ]
-    assert line == 'ottla_lake_last_run_rows{topic="f",table="a\\"b\\\\c"} 60'
-
-
-def test_json_has_the_same_numbers() -> None:
-    rows = json.loads(json_text(samples("flights", "/lake", RUN, STATUS)))
-    assert {
-        "name": "ottla_lake_rows",
-        "value": 160,
-        "topic": "flights",
-        "table": "/lake",
-    } in rows
+    assert line == 'ottla_lake_last_run_rows{topic="flights",table="a\\"b\\\\c"} 60'
 
 
 def test_file_is_replaced_whole(tmp_path: Path) -> None:
     """And nothing else stays in its folder."""
     path = tmp_path / "new" / "flights.prom"
-    write_metrics(str(path), samples("flights", "/lake", RUN, None))
-    write_metrics(str(path), samples("flights", "/lake", RUN, STATUS))
+    replace_file(str(path), text(status=None))
+    replace_file(str(path), text())
     assert "ottla_lake_rows" in path.read_text()
     assert [one.name for one in path.parent.iterdir()] == ["flights.prom"]

@@ -42,7 +42,6 @@ def test_every_key_has_its_place() -> None:
         max_bytes = "256MB"
 
         [report]
-        html = "/var/www/flights.html"
         metrics = "/var/lib/metrics/flights.prom"
 
         [spark]
@@ -75,7 +74,6 @@ def test_every_key_has_its_place() -> None:
             "decode": {"value": "json"},
         },
         kind="latest",
-        html="/var/www/flights.html",
         metrics="/var/lib/metrics/flights.prom",
     )
 
@@ -192,10 +190,10 @@ def test_relative_paths_are_below_the_folder_of_the_file(tmp_path: Path) -> None
     path = tmp_path / "flights.toml"
     path.write_text(
         '[source]\ntopic = "t"\n[target]\ntable = "lake/flights"\n'
-        '[report]\nhtml = "/srv/flights.html"\nmetrics = "numbers.prom"\n'
+        '[report]\nmetrics = "numbers.prom"\n'
     )
     found = read(str(path))
     assert found.table == str(tmp_path / "lake" / "flights")
-    assert (found.html, found.metrics) == ("/srv/flights.html", str(tmp_path / "numbers.prom"))
+    assert found.metrics == str(tmp_path / "numbers.prom")
     path.write_text('[source]\ntopic = "t"\n[target]\ntable = "s3://lake/flights"\n')
     assert read(str(path)).table == "s3://lake/flights"

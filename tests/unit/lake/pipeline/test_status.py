@@ -3,10 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ottla.lake.edges.status import commits, ledger_of_table, on_record, table_status, terms_of
+from ottla.lake.edges.status import commits, first_time_ms, lag_s, on_record, table_status
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.own import OwnTable
-from ottla.ledger.partition import PartitionLedger, Unreadable
+from ottla.ledger.partition import Unreadable
+from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 from tests.unit.lake.tables import commit, written
 
 
@@ -73,11 +74,35 @@ def test_commits_tell_what_is_on_record(tmp_path: Path) -> None:
     assert line.row()["time"] == "1970-01-01T00:00:00.001Z"
 
 
-def test_ledger_of_a_table_joins_its_loads(tmp_path: Path) -> None:
-    own = table(tmp_path)
-    found = ledger_of_table([commit(own, 30), commit(own, 20)])
-    assert found == {
-        0: PartitionLedger(0, 0, 50, loaded=50),
-        1: PartitionLedger(1, 0, 50, loaded=50),
-    }
-    assert terms_of(list(found.values()))["loaded"] == 100
+def batch(base_offset: int, *times_ms: int, **kind: int) -> bytes:
+    builder = BatchBuilder(0, base_offset=base_offset, **kind)
+    for time_ms in times_ms:
+        builder.append(time_ms, None, b"v", [])
+    return bytes(builder.build())
+
+
+def test_first_record_behind_the_position_says_how_old_the_rest_is() -> None:
+    """By the header of its batch, without reading records."""
+    buffer = batch(0, 100, 200) + batch(2, 5_000, 6_000)
+    assert first_time_ms(buffer, 0) == 100
+    assert first_time_ms(buffer, 2) == 5_000
+    # In the middle of a batch: its latest time, so that no lag is overstated.
+    assert first_time_ms(buffer, 3) == 6_000
+    assert first_time_ms(buffer, 4) is None
+    assert first_time_ms(b"", 0) is None
+
+
+def test_a_batch_without_a_time_says_nothing() -> None:
+    """Producers may leave timestamps out."""
+    assert first_time_ms(batch(0, -1), 0) is None
+
+
+def test_append_time_is_the_time() -> None:
+    """Then the broker's clock counts, which a batch has as its latest time."""
+    buffer = batch(0, 100, 9_000, timestamp_type=LOG_APPEND_TIME)
+    assert first_time_ms(buffer, 0) == 9_000
+
+
+def test_clock_ahead_of_ours_is_no_negative_lag() -> None:
+    assert lag_s(2_000, 1_000) == 0.0
+    assert lag_s(None, 1_000) is None
