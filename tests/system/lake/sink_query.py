@@ -115,7 +115,6 @@ def run_query(
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", topic)
         .option("order", str(folder / "order"))
-        .option("inlineBytes", "500")
         .options(**options)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)

@@ -2,9 +2,10 @@
 
     frame.writeStream.format("ottla").option("topic", "alerts").option("checkpointLocation", …)
 
-Tasks turn rows into record batches, but send nothing. The driver sends the batches of all tasks of
-an epoch in one transaction (`sink_commit`). So a task that is retried or runs twice doubles no row,
-and readers see an epoch as a whole or not at all. `sink_options` has the options.
+Tasks turn rows into record batches, but send nothing. Spark brings them to the driver, which sends
+the batches of all tasks of an epoch in one transaction (`sink_commit`). So a task that is retried
+or runs twice doubles no row, and readers see an epoch as a whole or not at all. `sink_options` has
+the options.
 """
 
 import random
@@ -27,20 +28,13 @@ from pyspark.sql.types import StructType
 
 from ottla.client import PreparedBatch
 from ottla.client.ranges import RangeClient
-from ottla.lake.edges.sink_batches import (
-    Parcel,
-    Preparer,
-    Staging,
-    remove,
-    remove_epochs,
-    unpacked,
-)
+from ottla.lake.edges.sink_batches import Preparer
 from ottla.lake.edges.sink_commit import SERIES_OF_QUERY, OnStep, Series, commit_portion
 from ottla.lake.edges.sink_options import SinkOptions
 from ottla.lake.rows.publish_row import require_columns, rows
 
-# Local properties that Spark sets for the tasks of a streaming query.
-_QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
+# The local property with the id of a streaming query, which Spark sets for its tasks.
+_QUERY = "sql.streaming.queryId"
 _ROWS_AT_ONCE = 10_000
 # From 4.1 on, Spark gives stream writers Arrow batches instead of rows.
 _StreamWriter: Any = getattr(
@@ -50,10 +44,9 @@ _StreamWriter: Any = getattr(
 
 @dataclass
 class Made(WriterCommitMessage):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """The message of a task to the driver, with its batches in a parcel."""
+    """The message of a task to the driver."""
 
-    parcel: Parcel
-    records: int
+    batches: list[PreparedBatch]
     query: str
 
 
@@ -70,31 +63,18 @@ class _Tasks:
         self._on_step = on_step
 
     def write_batches(self, iterator: Iterator[pa.RecordBatch]) -> Made:
-        context = TaskContext.get()
-        query = context.getLocalProperty(_QUERY) or ""
-        epoch = context.getLocalProperty(_EPOCH) or "0"
-        attempt = f"{epoch}-{context.partitionId()}-{uuid.uuid4().hex[:12]}"
-        options = self._options
-        staging = Staging(options.staging, f"{query or 'batch'}/", attempt, options.inline_bytes)
+        query = TaskContext.get().getLocalProperty(_QUERY) or ""
         self._on_step("task began")
-        try:
-            with closing(
-                RangeClient(
-                    options.bootstrap, client_id="ottla-sink", config=options.access.client_config()
-                )
-            ) as client:
-                preparer = self._preparer(client)
-                for batch in iterator:
-                    for row in rows(batch):
-                        full = preparer.add(row)
-                        if full is not None:
-                            staging.add(full)
-            for part in preparer.rest():
-                staging.add(part)
-            made = Made(staging.finish(), preparer.record_count, query)
-        except BaseException:
-            staging.discard()
-            raise
+        options = self._options
+        with closing(
+            RangeClient(
+                options.bootstrap, client_id="ottla-sink", config=options.access.client_config()
+            )
+        ) as client:
+            preparer = self._preparer(client)
+            full = (preparer.add(row) for batch in iterator for row in rows(batch))
+            batches = [batch for batch in full if batch is not None]
+            made = Made([*batches, *preparer.rest()], query)
         self._on_step("task done")
         return made
 
@@ -134,11 +114,9 @@ class OttlaStreamWriter(_Tasks, _StreamWriter):  # type: ignore[misc]
         )
         self._on_step(f"epoch {batchId}")
         commit_portion(series, batchId, _batches(made), options.topic, self._on_step)
-        remove_epochs([one.parcel for one in made], batchId)
 
-    def abort(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: ARG002, N803
-        """Remove the files that tasks have staged. Nothing was sent."""
-        _remove_parcels(messages)
+    def abort(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: N803
+        """Do nothing, as nothing was sent."""
 
 
 def as_arrow(iterator: Iterable[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -180,10 +158,9 @@ class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
         commit_portion(
             series, 0, _batches(made), mark_topic, self._on_step, marked=bool(options.id)
         )
-        _remove_parcels(messages)
 
     def abort(self, messages: Sequence[Made | None]) -> None:
-        _remove_parcels(messages)
+        """Do nothing, as nothing was sent."""
 
 
 def _all_of(messages: Sequence[Made | None]) -> list[Made]:
@@ -195,8 +172,4 @@ def _all_of(messages: Sequence[Made | None]) -> list[Made]:
 
 def _batches(made: Sequence[Made]) -> Iterator[PreparedBatch]:
     for one in made:
-        yield from unpacked(one.parcel)
-
-
-def _remove_parcels(messages: Sequence[Made | None]) -> None:
-    remove(message.parcel for message in messages if message is not None)
+        yield from one.batches

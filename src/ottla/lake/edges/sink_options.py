@@ -9,8 +9,6 @@
 | kafka.compression.type | none, gzip, snappy, lz4 or zstd | lz4 |
 | kafka.batch.size | about so many bytes, before compression, are in a batch | 245760 |
 | kafka.transaction.timeout.ms | longest time to send one epoch | 60000 |
-| stagingLocation | executors and driver see it; for batches of large tasks | the checkpoint |
-| inlineBytes | a task with so many bytes or fewer hands them to the driver by Spark | 1048576 |
 | firstEpoch | QUERY:N, the epoch that needs no mark before it, see the error that names it | |
 | id | batch only: a write with this id happens once, however often it is run | |
 """
@@ -27,8 +25,6 @@ _OPTIONS = (
     "topic",
     "config",
     "includeHeaders",
-    "stagingLocation",
-    "inlineBytes",
     "firstEpoch",
     "id",
 )
@@ -46,8 +42,6 @@ class SinkOptions:
     compression: int
     batch_bytes: int
     transaction_timeout_ms: int
-    staging: str | None
-    inline_bytes: int
     first_epoch: tuple[str, int] | None  # The id of a query, and an epoch.
     id: str | None
     access: ClientAccess = field(default_factory=ClientAccess)
@@ -60,25 +54,22 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     codec = given.get(_CODEC, "lz4")
     if codec.upper() not in Compression.__members__:
         _wrong(f"{_CODEC} is {codec!r}, not none, gzip, snappy, lz4 or zstd")
-    staging = given.get("staginglocation") or given.get("checkpointlocation")
     return SinkOptions(
         topic=given.get("topic"),
         bootstrap=bootstrap_of(given),
         compression=Compression[codec.upper()],
         batch_bytes=_number(given, "kafka.batch.size", 240 * 1024),
         transaction_timeout_ms=_number(given, "kafka.transaction.timeout.ms", 60_000),
-        staging=f"{staging.rstrip('/')}/ottla-sink" if staging else None,
-        inline_bytes=_number(given, "inlineBytes", 1 << 20, least=0),
         first_epoch=_first_epoch(given["firstepoch"]) if "firstepoch" in given else None,
         id=given.get("id"),
         access=access_of(given),
     )
 
 
-def _number(given: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
-    text = given.get(name.lower(), str(default))
-    if not text.isdecimal() or int(text) < least:
-        _wrong(f"{name} is {text!r}, not a whole number from {least} on")
+def _number(given: Mapping[str, str], name: str, default: int) -> int:
+    text = given.get(name, str(default))
+    if not text.isdecimal() or int(text) < 1:
+        _wrong(f"{name} is {text!r}, not a whole number from 1 on")
     return int(text)
 
 
