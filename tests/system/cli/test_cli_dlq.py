@@ -8,7 +8,6 @@ import pytest
 
 import ottla.lake
 import ottla.testing
-from ottla.base.errors import OttlaError
 from ottla.client.sync import Consumer, Producer
 from ottla.lake import Decode, Format, run_here
 from ottla.lake.model.decode_spec import columns
@@ -130,58 +129,3 @@ def test_letters_of_a_table_are_redriven_into_another_topic(
     refused = run.refused("dlq", "redrive", str(tmp_path), "--stage", "schema", "--yes")
     assert "--again" in refused
     assert ottla.lake.verify(str(tmp_path), bootstrap=broker.bootstrap).problems == []
-
-
-def test_letters_of_a_load_go_to_a_topic_once_each(
-    broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
-) -> None:
-    """With the headers of a share group's letters and the stage; also those of a load before."""
-    topic, dead = make_topic(), make_topic(partitions=1)
-    decode = Decode(value=Format("json", columns({"id": "int64"})), on_bad_record="dead-letter")
-
-    def load(*values: bytes, **more: Any) -> None:
-        with Producer(broker.bootstrap) as producer:
-            for value in values:
-                producer.send(topic, value, b"k", partition=0)
-        ottla.lake.load(
-            topic, str(tmp_path), bootstrap=broker.bootstrap, runner=run_here, decode=decode, **more
-        )
-
-    load(b"first")
-    load(b"second", b'{"id":1}', dead_letter_topic=dead)
-    load(b'{"id":2}', dead_letter_topic=dead)
-    load(b"third", dead_letter_topic=dead)
-    found = records(broker.bootstrap, dead, 3)
-    assert [one.value for one in found] == [b"first", b"second", b"third"]
-    headers = dict(found[1].headers)
-    assert headers["__dlq.errors.topic"] == topic.encode()
-    assert headers["__dlq.errors.offset"] == b"1"
-    assert headers["__dlq.errors.stage"] == b"decode.value"
-    assert headers["__dlq.errors.group"] == str(tmp_path).encode()
-
-
-def test_letters_that_a_load_left_go_to_the_topic_though_nothing_is_new(
-    broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
-) -> None:
-    """A mistyped topic fails before anything is loaded."""
-    topic, dead = make_topic(), make_topic(partitions=1)
-    decode = Decode(value=Format("json", columns({"id": "int64"})), on_bad_record="dead-letter")
-    with Producer(broker.bootstrap) as producer:
-        producer.send(topic, b"first", b"k", partition=0)
-
-    def load(dead_letter_topic: str | None) -> int:
-        return ottla.lake.load(
-            topic,
-            str(tmp_path / "table"),
-            bootstrap=broker.bootstrap,
-            runner=run_here,
-            decode=decode,
-            dead_letter_topic=dead_letter_topic,
-        ).files
-
-    with pytest.raises(OttlaError, match="no topic 'no-such-topic'"):
-        load("no-such-topic")
-    assert not (tmp_path / "table").exists()
-    load(None)
-    assert load(dead) == 0
-    assert [one.value for one in records(broker.bootstrap, dead, 1)] == [b"first"]

@@ -492,11 +492,6 @@ def test_a_followed_changelog_refuses_what_it_does_not_have(
         refused = run.try_to("lake", "follow", str(path), *words)
         assert refused.code == 2
         assert f"{words[0]} is for tables of rows" in refused.error
-    refused = run.try_to(
-        "lake", "follow", str(path), "--once", "--dead-letter-topic", "no-such-topic"
-    )
-    assert refused.code == 1
-    assert "there is no topic 'no-such-topic'" in refused.error
     path.write_text(path.read_text().replace("[target]", 'until = "0:3"\n[target]'))
     refused = run.try_to("lake", "follow", str(path))
     assert refused.code == 2

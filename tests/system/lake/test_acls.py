@@ -80,17 +80,6 @@ class Verbs:
             "flights", self._new(), bootstrap=self._bootstrap, group="lake", runner=run_here
         )
 
-    def load_with_letters(self) -> None:
-        json = ottla.lake.decode_from({"value": "json", "on_bad_record": "dead-letter"})
-        ottla.lake.load(
-            "flights",
-            self._new(),
-            bootstrap=self._bootstrap,
-            decode=json,
-            dead_letter_topic="into",
-            runner=run_here,
-        )
-
     def follow(self) -> None:
         ottla.lake.follow(
             "flights", self._new(), bootstrap=self._bootstrap, once=True, runner=run_here
@@ -120,7 +109,6 @@ class Verbs:
 NEEDS = {
     "load": READS,
     "load_with_group": (*READS, GROUP),
-    "load_with_letters": (*READS, *WRITES),
     "follow": READS,
     "changelog": READS,
     "read": READS,

@@ -36,7 +36,6 @@ _BESIDE_A_FILE = frozenset(
         "once",
         "end",
         "override",
-        "dead_letter_topic",
         "here",
         "bootstrap",
         "form",
@@ -149,7 +148,6 @@ def _follow_file(
                 pipeline,
                 every=None if given["once"] else given["every"],
                 override=given["override"],
-                dead_letter_topic=given["dead_letter_topic"],
                 watch=RepeatedRun(line, show_run).watch,
             )
         else:

@@ -190,9 +190,6 @@ class WriterOptions(RecordOptions, total=False):
             metavar="REASON",
         ),
     ]
-    dead_letter_topic: Annotated[
-        str | None, Option("Send a copy of each dead letter to this topic.", metavar="TOPIC")
-    ]
 
 
 class RowOptions(WriterOptions, total=False):

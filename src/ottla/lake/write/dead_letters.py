@@ -1,4 +1,4 @@
-"""Reads the dead letters in a table's files, sends them to a topic, and redrives their records.
+"""Reads the dead letters in a table's files, and redrives their records.
 
 A redrive sends the records of letters again, exactly once even if it is killed at any step:
 
@@ -17,7 +17,6 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -25,18 +24,17 @@ import pyarrow.parquet as pq
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
-from ottla.client import OffsetAndMetadata, sync
+from ottla.client import OffsetAndMetadata
 from ottla.client.admin import Admin
 from ottla.client.producer.producer import Producer
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.source.access import Bootstrap, as_brokers
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.formats import OWN_FOLDER
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import LakeTable
 from ottla.operations.dead_letters import FoundLetter, Redriven, send_again
-from ottla.record.dead_letters import DeadLetter, letter_headers
+from ottla.record.dead_letters import DeadLetter
 
 _MARKS = f"{OWN_FOLDER}redriven/"
 _ROWS_AT_ONCE = 1 << 12
@@ -81,24 +79,6 @@ def _marked(store: FileStore) -> set[tuple[str, int]]:
     }
 
 
-def _letters_before(store: FileStore, manifest: Manifest) -> set[tuple[int, int]]:
-    """Return (partition, offset) of letters in files that the commit replaces.
-
-    The topic has these letters already.
-    """
-    return {
-        (file.partition, row["offset"])
-        for file in manifest.removed_dead_letters
-        for row in _rows_there(store, file)
-    }
-
-
-def _rows_there(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, or nothing if an expiry has deleted the file."""
-    with suppress(FileNotFoundError):
-        yield from _rows(store, file)
-
-
 def _rows(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
     with store.open(file.path) as content, pq.ParquetFile(content) as parquet:
         for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
@@ -132,54 +112,6 @@ def _found(
         headers,
         redriven,
     )
-
-
-def send_letters(table: LakeTable, topic: str, bootstrap: Bootstrap) -> int:
-    """Send the table's dead letters that are not in `topic` yet, and return their number.
-
-    A group's committed offset is the table version up to which letters were sent; it is committed
-    in the transaction of the letters. So if a load is killed before it sends its letters, the next
-    load sends them, and no letter is sent twice as long as the cluster keeps the group's offset.
-    Raises OttlaError.
-    """
-    name = hashlib.sha256(f"{table.store.url} {topic}".encode()).hexdigest()[:16]
-    group = f"ottla-dead-letters-{name}"
-    place = TopicPartition(topic, 0)
-    sent = 0
-    brokers = as_brokers(bootstrap)
-    with (
-        sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin,
-        sync.Producer(
-            brokers.bootstrap,
-            client_id="ottla-dead-letters",
-            transactional_id=group,
-            config=brokers.access.client_config(),
-        ) as producer,
-    ):
-        count = len(admin.topics.describe_all([topic])[0].partitions)
-        producer.init_transactions()
-        committed = admin.groups.offsets(group).get(place)
-        after = committed.offset if committed is not None else 0
-        for manifest in table.history():
-            if manifest.version <= after or not manifest.dead_letters:
-                continue
-            with producer.transaction():
-                known = _letters_before(table.store, manifest)
-                for file in manifest.dead_letters:
-                    for row in _rows_there(table.store, file):
-                        if (file.partition, row["offset"]) in known:
-                            continue
-                        one = _found(row, False, file, manifest, table)
-                        producer.send(
-                            topic,
-                            one.value,
-                            one.key,
-                            partition=one.letter.partition % count,
-                            headers=[*one.headers, *letter_headers(one.letter)],
-                        )
-                        sent += 1
-                producer.send_offsets({place: manifest.version}, group)
-    return sent
 
 
 async def redrive_table(

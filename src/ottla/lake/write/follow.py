@@ -109,16 +109,12 @@ def _follow(
         tries.succeeded()
         if manifest is not None:
             watch.on_commit(follow_progress(manifest, bootstrap, began_s))
-            if manifest.dead_letters:
-                writer.send_letters()
 
     while not ending.stop.is_set():
         try:
             with closing(connect(bootstrap, _PATIENCE_S)) as cluster:
                 positions = ending.at(writer.base(cluster).positions)
             tries.reached()
-            # Send dead letters that an earlier run could not send.
-            writer.send_letters()
             _run_batches(batches, positions, commit, ending, once=once, poll_s=poll_s)
             return
         except OttlaError as error:
@@ -178,7 +174,7 @@ def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) 
         return None
     manifest = writer.run_plan(plan)
     ending.at(manifest.positions)
-    writer.follow_up(manifest, is_new=True, letters=False)
+    writer.follow_up(manifest, is_new=True)
     return manifest
 
 

@@ -63,8 +63,7 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
     unreadable instead, and named in the result and the manifest. Offsets that were deleted since
     the last load, or since this load was planned, fail the load too. With `accept_loss`, the
     manifest records their number instead. `on_bad_timestamp` says whether a record whose timestamp
-    does not fit into the column fails the load, gets null, or becomes a dead letter. A copy of each
-    dead letter is sent to `dead_letter_topic`.
+    does not fit into the column fails the load, gets null, or becomes a dead letter.
 
     `key`, `value` and their options add typed columns; later loads continue with them.
     `partition_by` divides files by event time in units that the first load decides, and `late_rows`

@@ -16,7 +16,6 @@ from ottla.lake.source.boundaries import limits_of_load, require_boundaries
 from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.source.ledgers import commit_positions
 from ottla.lake.tables.table import FencedWriter, LoadLost, committed_before
-from ottla.lake.write.dead_letters import send_letters
 from ottla.lake.write.engine import Engine, opened
 from ottla.lake.write.load_plan import Base, LoadPlan, built_on, plan_load
 from ottla.lake.write.settings import ACCEPT_LOSS, LoadSettings
@@ -49,20 +48,17 @@ class TopicWriter(Engine):
         reduce: "Reducer",
         *,
         group: str | None = None,
-        dead_letter_topic: str | None = None,
         kind: Kind = "load",
     ) -> None:
         """Set up a writer whose plans are carried out by `reduce`.
 
-        After each commit, positions are committed for `group`, and dead letters are sent to
-        `dead_letter_topic`.
+        After each commit, positions are committed for `group`.
         """
         super().__init__(engine.table, engine.run, engine.steps)
         self.topic = topic
         self.settings = settings
         self._reduce = reduce
         self._group = group
-        self._dead_letter_topic = dead_letter_topic
         self._kind: Kind = kind
         self._epoch: int | None = None
         self._runs = 0
@@ -164,10 +160,8 @@ class TopicWriter(Engine):
         )
         return ledgers, build
 
-    def follow_up(
-        self, newest: Manifest | None, *, is_new: bool, letters: bool = True
-    ) -> tuple[str, ...]:
-        """Commit the group's offsets, remove files of lost commits, and send dead letters.
+    def follow_up(self, newest: Manifest | None, *, is_new: bool) -> tuple[str, ...]:
+        """Commit the group's offsets, and remove files of lost commits.
 
         `newest` is the table's newest commit; `is_new` says that this run made it. It is called
         without a new commit too, in case an earlier run was killed before this. Returns the names
@@ -181,14 +175,7 @@ class TopicWriter(Engine):
             if self._runs % _SWEEP_RUNS == 0:
                 removed = self.table.remove_orphans()
             self._runs += 1
-            if letters and newest is not None:
-                self.send_letters()
         return tuple(removed)
-
-    def send_letters(self) -> None:
-        """Send new dead letters to the dead letter topic, if one is configured."""
-        if self._dead_letter_topic is not None:
-            send_letters(self.table, self._dead_letter_topic, self.settings.bootstrap)
 
     def take_over(
         self, start: Boundary, settings: LoadSettings, override: str | None = None
@@ -219,7 +206,7 @@ class TopicWriter(Engine):
         limits = replace(limits, ends=limits.starts, lost={})
         plan = plan_load(settings.bootstrap, base, limits, self._kind)
         if not plan.is_empty:
-            self.follow_up(self.run_plan(plan, settings), is_new=True, letters=False)
+            self.follow_up(self.run_plan(plan, settings), is_new=True)
 
     def _raise_epoch(self, cluster: Cluster) -> None:
         base = self.base(cluster)
@@ -257,15 +244,12 @@ def opened_for(
 ) -> Iterator[TopicWriter]:
     """Open or create the table in `target`, and yield a writer of `topic`.
 
-    Topics and `boundaries` are checked first, so that a mistake in them creates no empty table.
+    The topic and `boundaries` are checked first, so that a mistake in them creates no empty table.
     """
-    letters = given["dead_letter_topic"]
 
     def check() -> None:
         with closing(connect(settings.bootstrap)) as cluster:
             require_boundaries(cluster, cluster.describe(topic), *boundaries)
-            if letters is not None:
-                cluster.topic_id(letters)
 
     with opened(
         target, given, wanted=given["format"], into_existing=into_existing, check=check
@@ -276,7 +260,6 @@ def opened_for(
             settings,
             reduce,
             group=given["group"],
-            dead_letter_topic=letters,
             kind=kind,
         )
 
