@@ -147,14 +147,15 @@ def test_follow_writes_the_numbers_of_its_file(
     write(broker, topic, 30)
     metrics = tmp_path / "numbers.prom"
     path = pipeline(tmp_path, topic, more=f'[report]\nmetrics = "{metrics}"\n')
-    run("lake", "follow", path, "--until", "0:20", "--max-bytes", "200")
+    run("lake", "follow", path, "--once", "--max-bytes", "200")
 
     assert (numbers(metrics)["ottla_lake_rows"], numbers(metrics)["ottla_lake_lag_offsets"]) == (
-        20,
-        10,
+        30,
+        0,
     )
     assert numbers(metrics)["ottla_lake_last_run_success"] == 1
-    answer = run.try_to("lake", "follow", path, "--until", "7:1")
+    broken = pipeline(tmp_path, topic, 'from = "7:1"', f'[report]\nmetrics = "{metrics}"\n')
+    answer = run.try_to("lake", "follow", broken, "--once")
     assert answer.code == 1
     assert "there is no partition 7" in answer.error
     assert numbers(metrics)["ottla_lake_last_run_success"] == 0
@@ -280,7 +281,6 @@ def test_words_that_are_wrong_end_with_2(run: Command, tmp_path: Path) -> None:
         ("load", "flights", "--to", "DIR", "--value", "json", "--column", "id=banana"),
         ("load", "flights", "--to", "DIR", "--value", "avro", "--schema-file", "SCHEMA"),
         ("follow", "flights", "--to", "DIR", "--from", "banana"),
-        ("follow", "flights", "--to", "DIR", "--until", "banana"),
         ("changelog", "flights", "--to", "DIR", "--from", "banana"),
         ("replace", "flights", "--to", "DIR", "--from", "banana", "--until", "latest"),
         ("replace", "flights", "--to", "DIR", "--offsets", "banana"),
@@ -488,10 +488,9 @@ def test_a_followed_changelog_refuses_what_it_does_not_have(
     topic = make_topic()
     path = Path(pipeline(tmp_path, topic))
     path.write_text(path.read_text().replace("[spark]", 'kind = "latest"\n[spark]'))
-    for words in (("--until", "0:3"), ("--max-bytes", "100")):
-        refused = run.try_to("lake", "follow", str(path), *words)
-        assert refused.code == 2
-        assert f"{words[0]} is for tables of rows" in refused.error
+    refused = run.try_to("lake", "follow", str(path), "--max-bytes", "100")
+    assert refused.code == 2
+    assert "--max-bytes is for tables of rows" in refused.error
     path.write_text(path.read_text().replace("[target]", 'until = "0:3"\n[target]'))
     refused = run.try_to("lake", "follow", str(path))
     assert refused.code == 2

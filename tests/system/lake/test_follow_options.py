@@ -1,8 +1,7 @@
-"""What a follow has in common with a load: an end, typed columns, dead letters, overrides."""
+"""What a follow has in common with a load: typed columns, dead letters, overrides."""
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,39 +36,6 @@ def rows_of(target: Path) -> list[dict[str, Any]]:
         row for path in ottla.lake.files(str(target)) for row in pq.read_table(path).to_pylist()
     ]
     return sorted(found, key=lambda row: (row["partition"], row["offset"]))
-
-
-def test_it_ends_when_the_table_is_at_an_offset_that_is_not_there_yet(
-    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
-) -> None:
-    """What is behind it stays; again it ends at once."""
-    topic = make_topic(node, partitions=1)
-    produce(node, topic, 0, 30)
-
-    def on_commit(progress: FollowProgress) -> None:
-        if progress.manifest.total_rows == 30:
-            produce(node, topic, 30, 60)
-
-    followed(node, topic, tmp_path, end="0:45", watch=ottla.lake.Observer(on_commit=on_commit))
-    assert [row["offset"] for row in rows_of(tmp_path)] == list(range(45))
-    assert followed(node, topic, tmp_path, end="0:45") == []
-    assert sum(one.manifest.rows for one in followed(node, topic, tmp_path, end="latest")) == 15
-    with pytest.raises(OttlaError, match="there is no partition 3"):
-        followed(node, topic, tmp_path, end="3:1")
-
-
-def test_it_ends_at_a_time_that_is_still_to_come(
-    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
-) -> None:
-    """What came before it is loaded, also where nothing came since."""
-    topic = make_topic(node, partitions=2)
-    produce(node, topic, 0, 50)
-    end_ms = time.time_ns() // 1_000_000 + 1500
-    followed(node, topic, tmp_path, end=f"@{end_ms}")
-    assert time.time_ns() // 1_000_000 >= end_ms
-    assert len(rows_of(tmp_path)) == 50
-    produce(node, topic, 50, 60)
-    assert followed(node, topic, tmp_path, end=f"@{end_ms}") == []
 
 
 def test_records_become_typed_columns_and_bad_ones_dead_letters(

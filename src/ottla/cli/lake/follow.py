@@ -34,7 +34,6 @@ _BESIDE_A_FILE = frozenset(
     {
         "topic",
         "once",
-        "end",
         "override",
         "here",
         "bootstrap",
@@ -113,9 +112,6 @@ def follow(
     loses nor duplicates records: start it again. If two follow into one table, the older one stops.
     """  # noqa: D301
     lake = import_lake()
-    once, end = given["once"], given["end"]
-    if once and end is not None:
-        raise click.UsageError("--once is --until latest: say one of them")
     if is_pipeline(topic):
         _follow_file(ctx, topic, bootstrap, form, given)
     elif target is None:
@@ -140,9 +136,15 @@ def _follow_file(
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), said)
     of_file = {name: pipeline.options[name] for name in _PACE if name in pipeline.options}
     given = given | of_file | said
+    end = pipeline.load["end"]
+    if end != "latest" and not given["once"]:
+        raise click.UsageError(
+            f"a table is not followed until {end}, which [source] of the pipeline's file says: "
+            "take that out, or use `ottla lake run`"
+        )
     with ProgressLine(shown=form != "json", says_end=False) as line:
         if pipeline.is_changelog:
-            _refuse_what_changelogs_lack(ctx, pipeline, given["once"])
+            _refuse_what_changelogs_lack(ctx, pipeline)
             show_run = partial(_show_changes, pipeline.topic, pipeline.table, form)
             pipelines.keep_pipeline(
                 pipeline,
@@ -156,19 +158,11 @@ def _follow_file(
             pipelines.follow_pipeline(pipeline, **chosen, watch=watch)
 
 
-def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) -> None:
-    for name in ("max_bytes", "end"):
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = "--until" if name == "end" else "--max-bytes"
-            raise click.UsageError(
-                f"{option} is for tables of rows; a changelog table (kind = {pipeline.kind}) takes "
-                "--every and --once, and `ottla lake run` ends at the file's [source] until"
-            )
-    end = pipeline.load["end"]
-    if end != "latest" and not once:
+def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any) -> None:
+    if ctx.get_parameter_source("max_bytes") is ParameterSource.COMMANDLINE:
         raise click.UsageError(
-            f"a changelog table (kind = {pipeline.kind}) is not followed until {end}, "
-            "which [source] of the pipeline's file says: take that out, or use `ottla lake run`"
+            f"--max-bytes is for tables of rows; a changelog table (kind = {pipeline.kind}) takes "
+            "--every and --once"
         )
 
 
@@ -182,7 +176,6 @@ def _watch(topic: str, target: str, form: str, line: ProgressLine, given: dict[s
         how = "until all is loaded that is there now"
         if pace is not None:
             how = f"a commit every {pace}, or sooner for more"
-            how += "" if given["end"] is None else f", until {given['end']}"
         click.echo(f"following {topic} into {target}: {how}")
 
     def show_commit(progress: Any) -> None:

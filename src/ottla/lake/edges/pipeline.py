@@ -56,8 +56,6 @@ def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
 def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> None:
     """Follow with the options of `pipeline`, which `options` override. Raises OttlaError."""
     given = pipeline.options_of(FollowOptions)
-    if given.get("end") == "latest":
-        del given["end"]  # This is the default: follow until stopped.
     given.update(options)
     watch = given.get("watch", UNWATCHED)
     writer = _MetricsWriter(pipeline, watch)

@@ -269,15 +269,6 @@ class LoadOptions(RowOptions, total=False):
 class FollowOptions(RowOptions, total=False):
     """The options of `follow`."""
 
-    end: Annotated[
-        str | None,
-        Option(
-            "End when the table is there: latest, a time, or PARTITION:OFFSET,… (other "
-            "partitions: latest); also a time or offsets that are still to come.",
-            flag="--until",
-            key="source.until",
-        ),
-    ]
     once: Annotated[bool, Option("End when all is loaded that was there at the start.")]
     max_bytes: Annotated[
         Size,

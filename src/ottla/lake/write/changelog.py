@@ -32,10 +32,10 @@ from ottla.lake.write.changelog_plan import (
     positions_pinned,
 )
 from ottla.lake.write.changelog_state import read_state_of, remove_hidden_orphans
-from ottla.lake.write.follow_end import Tries
 from ottla.lake.write.settings import settings_of
 from ottla.lake.write.table_schema import require_readable
 from ottla.lake.write.topic_writer import TopicWriter, opened_for
+from ottla.lake.write.tries import Tries
 
 
 def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> LoadResult:

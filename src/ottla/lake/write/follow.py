@@ -25,11 +25,11 @@ from ottla.lake.source.access import BOOTSTRAP, as_brokers
 from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.source.planner import StreamPlanner
 from ottla.lake.source.source_options import StreamOptions, parse_options
-from ottla.lake.write.follow_end import FollowEnd, Tries
 from ottla.lake.write.load import rows_written
 from ottla.lake.write.settings import row_settings_of
 from ottla.lake.write.table_schema import require_readable
 from ottla.lake.write.topic_writer import TopicWriter, opened_for
+from ottla.lake.write.tries import Tries
 
 # Requests are retried this long before the follow reports an outage of brokers or leaders.
 _PATIENCE_S = 5.0
@@ -40,8 +40,8 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
 
     A commit is made once about `max_bytes` of the log have arrived, or the interval `every` has
     passed since the previous commit; no commit has much more than `max_bytes`. With `once` it ends
-    when all records that existed at the start are loaded; with `end`, when the table reaches that
-    boundary, which may be a future offset or time. A stop takes effect after the current commit.
+    when all records that existed at the start are loaded. A stop takes effect after the current
+    commit.
 
     Other options are those of `load`. Tasks run on Spark, unless `master` is `here` or `runner` is
     given; micro-batches are planned in this process. `watch.on_trouble` is called with each failure
@@ -54,9 +54,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
     settings = row_settings_of(given)
     require_readable(settings.decode, given["format"])
     start = parse_boundary(given["start"])
-    end = None if given["end"] is None else parse_boundary(given["end"])
-    once = given["once"] or end == Boundary("latest")
-    ending = FollowEnd(stop, None if once else end, topic, settings.bootstrap)
+    once = given["once"]
     with opened_for(topic, target, given, settings, rows_written, (start,)) as writer:
         if once:
             writer.run.start()
@@ -68,9 +66,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
         watch.on_step("following")
         every_ms = int(given["every"])
         batches = _batch_options(writer, given["bootstrap"], int(given["max_bytes"]), every_ms)
-        _follow(
-            writer, batches, ending, watch, once=once, poll_s=min(1.0, max(0.1, every_ms / 5000))
-        )
+        _follow(writer, batches, stop, watch, once=once, poll_s=min(1.0, max(0.1, every_ms / 5000)))
 
 
 def _batch_options(
@@ -93,29 +89,29 @@ def _batch_options(
 def _follow(
     writer: TopicWriter,
     batches: StreamOptions,
-    ending: FollowEnd,
+    stop: threading.Event,
     watch: Observer,
     *,
     once: bool,
     poll_s: float,
 ) -> None:
-    """Commit micro-batches until `ending` is set. Retries start at the table's positions."""
-    tries = Tries(ending.stop, watch.on_trouble, watch.on_recovery)
+    """Commit micro-batches until `stop` is set. Retries start at the table's positions."""
+    tries = Tries(stop, watch.on_trouble, watch.on_recovery)
     bootstrap = writer.settings.bootstrap
 
     def commit(ends: Mapping[int, int]) -> None:
         began_s = time.monotonic()
-        manifest = _committed(writer, ends, ending)
+        manifest = _committed(writer, ends)
         tries.succeeded()
         if manifest is not None:
             watch.on_commit(follow_progress(manifest, bootstrap, began_s))
 
-    while not ending.stop.is_set():
+    while not stop.is_set():
         try:
             with closing(connect(bootstrap, _PATIENCE_S)) as cluster:
-                positions = ending.at(writer.base(cluster).positions)
+                positions = writer.base(cluster).positions or {}
             tries.reached()
-            _run_batches(batches, positions, commit, ending, once=once, poll_s=poll_s)
+            _run_batches(batches, positions, commit, stop, once=once, poll_s=poll_s)
             return
         except OttlaError as error:
             tries.failed(error)
@@ -125,12 +121,12 @@ def _run_batches(
     options: StreamOptions,
     positions: Mapping[int, int],
     commit: Callable[[Mapping[int, int]], None],
-    ending: FollowEnd,
+    stop: threading.Event,
     *,
     once: bool,
     poll_s: float,
 ) -> None:
-    """Plan micro-batches from `positions` on, and `commit` each, until `ending` is set.
+    """Plan micro-batches from `positions` on, and `commit` each, until `stop` is set.
 
     With `once`, the end is the topic's end at the start. Errors of `commit` are raised.
     """
@@ -138,7 +134,7 @@ def _run_batches(
         at = planner.initial()
         if once:
             planner.fix_target()
-        while not ending.is_set():
+        while not stop.is_set():
             after = planner.latest(at, limited=True)
             if after != at:
                 commit({key.partition: place.offset for key, place in after.places.items()})
@@ -146,24 +142,20 @@ def _run_batches(
             elif once:
                 return
             else:
-                ending.stop.wait(poll_s)
+                stop.wait(poll_s)
 
 
-def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) -> Manifest | None:
+def _committed(writer: TopicWriter, ends: Mapping[int, int]) -> Manifest | None:
     """Load from the table's positions to `ends`, or to the log's end if that is lower, and commit.
 
     Returns None if the table has these records already. Raises LoadLost if another load has
     committed meanwhile, FencedWriter if a later writer has taken the table over.
     """
-    goal = ending.goal() or {}
     with closing(connect(writer.settings.bootstrap, _PATIENCE_S)) as cluster:
         base = writer.base(cluster)
-        positions = ending.at(base.positions)
+        positions = base.positions or {}
         wanted = {
-            p: max(
-                min(ends.get(p, 0), goal.get(p, bound.end), bound.end),
-                positions.get(p, bound.log_start),
-            )
+            p: max(min(ends.get(p, 0), bound.end), positions.get(p, bound.log_start))
             for p, bound in base.described.bounds.items()
         }
         until = Boundary("offsets", offsets=wanted)
@@ -173,7 +165,6 @@ def _committed(writer: TopicWriter, ends: Mapping[int, int], ending: FollowEnd) 
     if plan.is_empty:
         return None
     manifest = writer.run_plan(plan)
-    ending.at(manifest.positions)
     writer.follow_up(manifest, is_new=True)
     return manifest
 

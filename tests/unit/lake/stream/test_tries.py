@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
 from ottla.lake.tables.table import FencedWriter, LoadLost
-from ottla.lake.write.follow_end import Tries
+from ottla.lake.write.tries import Tries
 
 
 def tries() -> tuple[Tries, list[str], list[float], list[float]]:
