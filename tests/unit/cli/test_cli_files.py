@@ -91,7 +91,6 @@ def test_every_command_that_opens_a_connection_takes_the_settings_of_clients() -
         ("audit", "verify"),
         ("store", "open"),
         ("store", "secure"),
-        ("lake", "environment"),
         ("lake", "files"),
     }
     assert without == {words for words, found in options.items() if "--bootstrap" not in found}
