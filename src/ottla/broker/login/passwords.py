@@ -16,6 +16,7 @@ from ottla.security.sasl.scram_keys import (
     ScramCredential,
     ScramMechanism,
     credential_of,
+    fake_credential,
     salted_password,
 )
 from ottla.security.sasl.scram_messages import token_in
@@ -67,9 +68,9 @@ class PlainUsers:
 
     async def _check_stored(self, login: PlainLogin) -> tuple[bool, bool]:
         mechanism, credential = self._credential(login.user)
-        shown = credential
-        if shown is None:
-            shown = self._stored.disguise(mechanism).credential(mechanism, login.user)
+        shown = credential or fake_credential(
+            mechanism, self._stored.secret, login.user, is_token=False
+        )
         if self._waiting >= _WAITING_MAX:
             raise AuthenticationFailed(
                 MECHANISM,
@@ -127,17 +128,16 @@ class ScramExchange:
         self._mechanism = mechanism
         self._users = users
         self._tokens = tokens
-        self._disguise = users.disguise(mechanism)
         # Not a method of this object, because the reference cycle would live until garbage
         # collection.
         find = partial(_find, mechanism, users, tokens)
-        self._server = ScramServer(mechanism, find, random_bytes(NONCE_BYTES), self._disguise)
+        self._server = ScramServer(mechanism, find, random_bytes(NONCE_BYTES), users.secret)
 
     async def step(self, token: bytes) -> Stepped:
         """See `ServerExchange`."""
         tokens = self._tokens
         if tokens is not None and (token_id := token_in(token)) is not None:
-            await tokens.prepare(self._mechanism, token_id, self._disguise.of_tokens())
+            await tokens.prepare(self._mechanism, token_id, self._users.secret)
         answer = self._server.step(token)
         user = self._server.user
         if user is None:

@@ -25,12 +25,12 @@ from ottla.coordination.interface.store import (
     StoreError,
 )
 from ottla.security.principal import Principal
-from ottla.security.sasl.disguise import Disguise
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_MIN,
     ScramCredential,
     ScramMechanism,
     credential_of,
+    fake_credential,
     salted_password,
 )
 from ottla.security.stored import (
@@ -127,10 +127,10 @@ class DelegationTokens:
             return None
         return self._credentials.get((token_id, mechanism))
 
-    async def prepare(self, mechanism: ScramMechanism, token_id: str, disguise: Disguise) -> None:
+    async def prepare(self, mechanism: ScramMechanism, token_id: str, secret: bytes) -> None:
         """Create a token's credential once, in a thread, because hashing takes milliseconds.
 
-        The salt comes from `disguise`, so that a token has the same salt as an unknown one would.
+        Its salt is derived from `secret`, as that of an unknown token is.
         """
         name = (token_id, mechanism)
         async with self._hashing:
@@ -138,7 +138,7 @@ class DelegationTokens:
             if token is None or name in self._credentials:
                 return
             password = token_password(self.hmac(token))
-            salt = disguise.credential(mechanism, token_id).salt
+            salt = fake_credential(mechanism, secret, token_id, is_token=True).salt
             salted = await self._runtime.in_thread(
                 lambda: salted_password(mechanism, password, salt, ITERATIONS_MIN)
             )

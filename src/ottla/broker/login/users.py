@@ -16,7 +16,6 @@ from ottla.broker.configs.changes import change
 from ottla.coordination.interface.store import Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS, QuotaEntity, quota_entity, quota_path
-from ottla.security.sasl.disguise import Disguise
 from ottla.security.sasl.scram_keys import (
     ScramCredential,
     ScramMechanism,
@@ -41,12 +40,10 @@ class ScramUsers:
         """
         self._store = store
         self._clock = clock
-        self._secret = hmac.digest(secret, b"what unknown users are shown", "sha256")
+        # The fake credentials of unknown users are derived from it.
+        self.secret = hmac.digest(secret, b"what unknown users are shown", "sha256")
         self._changing = Lock()
         self._users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
-        self._disguises: dict[ScramMechanism, Disguise] = {}
-        # The mechanisms for which the fake credentials resemble those of the current users.
-        self._disguised: set[ScramMechanism] = set()
         # Called with a user whose last credential was removed.
         self.on_removed: Callable[[str], None] = lambda _user: None
 
@@ -83,21 +80,12 @@ class ScramUsers:
         """Return all users with credentials."""
         return self._users
 
-    def disguise(self, mechanism: ScramMechanism) -> Disguise:
-        """Return the fake credentials for unknown users; they resemble those of real users."""
-        disguise = self._disguises.get(mechanism) or Disguise(self._secret)
-        if mechanism not in self._disguised:
-            self._disguised.add(mechanism)
-            known = [each[mechanism] for each in self._users.values() if mechanism in each]
-            self._disguises[mechanism] = disguise = disguise.now_like(known)
-        return disguise
-
     def mechanism_of_unknown(self, user: str) -> ScramMechanism:
         """Choose a mechanism for an unknown user, with the same frequencies as among real users."""
         first = [next(iter(each)) for each in self._users.values()]
         if not first:
             return ScramMechanism.SCRAM_SHA_256
-        drawn = hmac.digest(self._secret, user.encode(), "sha256")
+        drawn = hmac.digest(self.secret, user.encode(), "sha256")
         return sorted(first, key=lambda each: each.number)[
             int.from_bytes(drawn[:8], "big") * len(first) >> 64
         ]
@@ -143,7 +131,6 @@ class ScramUsers:
         was_there = self._users.pop(user, None) is not None
         if found:
             self._users[user] = found
-        self._disguised.clear()
         if was_there and not found:
             self.on_removed(user)
 

@@ -98,6 +98,24 @@ def is_proof(
     return hmac.compare_digest(found, credential.stored_key)
 
 
+# The salt of delegation tokens.
+_TOKEN_SALT_BYTES = 16
+
+
+def fake_credential(
+    mechanism: ScramMechanism, secret: bytes, name: str, *, is_token: bool
+) -> ScramCredential:
+    """Return a credential for an unknown user or token, which no password matches.
+
+    With it an unknown name gets the same answers as one that Ottla's commands made. The salt is
+    derived from the name and the cluster's `secret`, so it stays the same from login to login.
+    """
+    own = mac(mechanism, secret, name.encode())
+    salt = hmac.digest(own, b"salt", "sha512")[: _TOKEN_SALT_BYTES if is_token else SALT_BYTES]
+    iterations = ITERATIONS_MIN if is_token else ITERATIONS_DEFAULT
+    return credential_of(mechanism, own, salt, iterations)
+
+
 def mac(mechanism: ScramMechanism, key: bytes, content: bytes) -> bytes:
     """Return the HMAC with the mechanism's hash."""
     return hmac.digest(key, content, mechanism.hash_name)

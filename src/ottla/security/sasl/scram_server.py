@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from ottla.base.errors import shortened
 from ottla.security.sasl import scram_messages
-from ottla.security.sasl.disguise import Disguise
 from ottla.security.sasl.failures import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.scram_keys import (
     ScramCredential,
     ScramMechanism,
+    fake_credential,
     is_proof,
     mac,
 )
@@ -30,15 +30,18 @@ class ScramServer:
     """
 
     def __init__(
-        self, mechanism: ScramMechanism, find: FindCredential, nonce: bytes, disguise: Disguise
+        self, mechanism: ScramMechanism, find: FindCredential, nonce: bytes, secret: bytes
     ) -> None:
-        """Start an exchange. `nonce` is NONCE_BYTES of random bytes, used only once."""
+        """Start an exchange. `nonce` is NONCE_BYTES of random bytes, used only once.
+
+        The fake credentials of unknown users are derived from `secret`.
+        """
         self.user: str | None = None
         self.is_token = False
         self._mechanism = mechanism
         self._find = find
         self._own_nonce = base64.b64encode(nonce).decode()
-        self._disguise = disguise
+        self._secret = secret
         self._first: ClientFirst | None = None
         self._server_first = b""
         self._credential: ScramCredential | None = None
@@ -64,9 +67,8 @@ class ScramServer:
         self.is_token = scram_messages.is_of_token(first)
         self._credential = self._find(first.user, self.is_token)
         # Computed even for a known user, so that both cases take the same time.
-        disguise = self._disguise.of_tokens() if self.is_token else self._disguise
-        disguised = disguise.credential(self._mechanism, first.user)
-        self._shown = shown = self._credential or disguised
+        fake = fake_credential(self._mechanism, self._secret, first.user, is_token=self.is_token)
+        self._shown = shown = self._credential or fake
         self._server_first = scram_messages.write_server_first(
             first.nonce + self._own_nonce, shown.salt, shown.iterations
         )

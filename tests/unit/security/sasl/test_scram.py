@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
 from ottla.security.sasl.client import ScramClient
-from ottla.security.sasl.disguise import Disguise, SaltKind
 from ottla.security.sasl.failures import AuthenticationFailed
 from ottla.security.sasl.scram_keys import (
     ScramCredential,
@@ -38,7 +37,7 @@ def credential(password: str, mechanism: ScramMechanism = SHA_256) -> ScramCrede
 
 def server(mechanism: ScramMechanism = SHA_256, **passwords: str) -> ScramServer:
     known = {user: credential(password, mechanism) for user, password in passwords.items()}
-    return ScramServer(mechanism, lambda user, _token: known.get(user), NONCE, Disguise(b"secret"))
+    return ScramServer(mechanism, lambda user, _token: known.get(user), NONCE, b"secret")
 
 
 def client(user: str, password: str, mechanism: ScramMechanism = SHA_256) -> ScramClient:
@@ -71,7 +70,7 @@ def test_the_example_of_rfc_7677() -> None:
 )
 def test_client_and_server_agree_on_any_name(user: str) -> None:
     """Commas and signs of equality are escaped."""
-    one = ScramServer(SHA_256, lambda _user, _token: PENCIL, NONCE, Disguise(b"secret"))
+    one = ScramServer(SHA_256, lambda _user, _token: PENCIL, NONCE, b"secret")
     log_in(one, client(user, "pencil"))
     assert one.user == user
 
@@ -172,7 +171,7 @@ def test_a_replayed_exchange_is_refused() -> None:
     one, other = server(alice="y"), client("alice", "y")
     final = other.step(one.step(other.first))
     one.step(final)
-    later = ScramServer(SHA_256, lambda _user, _token: PENCIL, b"m" * 24, Disguise(b"secret"))
+    later = ScramServer(SHA_256, lambda _user, _token: PENCIL, b"m" * 24, b"secret")
     assert "nonce" in _refusal(later, other.first, final).cause
     with pytest.raises(AuthenticationFailed):
         one.step(final)
@@ -223,7 +222,7 @@ def test_a_delegation_token_is_looked_up_as_one() -> None:
         asked.append((user, is_token))
         return PENCIL
 
-    one = ScramServer(SHA_256, find, NONCE, Disguise(b"secret"))
+    one = ScramServer(SHA_256, find, NONCE, b"secret")
     log_in(one, ScramClient(SHA_256, "id", "pencil", "abc", {"tokenauth": "true"}))
     assert (asked, one.is_token) == ([("id", True)], True)
 
@@ -239,20 +238,28 @@ def test_known_and_unknown_users_cost_the_same_hashes(
     digest = hmac.digest
     monkeypatch.setattr(hmac, "digest", lambda *args: hashes.append(1) or digest(*args))
     final = ScramServer.step(known, other.first)
-    assert len(hashes) == 5
+    assert len(hashes) == 4
     with pytest.raises(AuthenticationFailed):
         known.step(other.step(final))
 
 
-def test_unknown_tokens_are_shown_what_known_ones_have() -> None:
-    """The fewest iterations and a salt of the secret, whatever users have."""
-    disguise = Disguise(b"secret", ((SaltKind(24, 16_384), 1),))
-    unknown = ScramServer(SHA_256, lambda _user, _token: None, NONCE, disguise)
-    other = ScramClient(SHA_256, "id", "x", "abc", {"tokenauth": "TRUE"})
-    salt = disguise.of_tokens().credential(SHA_256, "id").salt
-    shown = f"r=abc{OWN},s={base64.b64encode(salt).decode()},i=4096"
-    assert unknown.step(other.first) == shown.encode()
-    assert len(salt) == 16
+@pytest.mark.parametrize(
+    ("extensions", "iterations", "salt_bytes"), [({"tokenauth": "TRUE"}, 4096, 16), ({}, 8192, 32)]
+)
+def test_unknown_names_are_shown_what_known_ones_have(
+    extensions: dict[str, str], iterations: int, salt_bytes: int
+) -> None:
+    """Iterations and size of the salt are those of tokens, or of users; a name keeps its salt."""
+    salts = []
+    for name, secret in (("id", b"secret"), ("id", b"secret"), ("other", b"secret"), ("id", b"x")):
+        unknown = ScramServer(SHA_256, lambda _user, _token: None, NONCE, secret)
+        first = ScramClient(SHA_256, name, "x", "abc", extensions).first
+        nonce, salt, shown = unknown.step(first).decode().split(",")
+        assert (nonce, shown) == (f"r=abc{OWN}", f"i={iterations}")
+        salts.append(salt)
+        assert len(base64.b64decode(salt.removeprefix("s="))) == salt_bytes
+    assert salts[0] == salts[1]
+    assert len(set(salts)) == 3
 
 
 @pytest.mark.parametrize(
