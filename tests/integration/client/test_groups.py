@@ -49,7 +49,7 @@ def numbers(start: int, stop: int) -> list[bytes]:
     return sorted(b"%d" % number for number in range(start, stop))
 
 
-@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_members_share_all_partitions_and_read_each_record_once(
     bootstrap, make_topic, group, assignor
 ) -> None:

@@ -165,7 +165,7 @@ MADE: list[tuple[str, Callable[[], object]]] = [
         lambda: Producer("x:1", compression_type="zip"),
     ),  # type: ignore[arg-type]
     ("compression_type is 3; give", lambda: Producer("x:1", compression_type=3)),  # type: ignore[arg-type]
-    ("partitioner is 'x'; give Union[Literal['default'", lambda: Producer("x:1", partitioner="x")),  # type: ignore[arg-type]
+    ("partitioner is 'x'; give Callable", lambda: Producer("x:1", partitioner="x")),  # type: ignore[arg-type]
     ("group_id is 5; give", lambda: Consumer("x:1", group_id=5)),  # type: ignore[arg-type]
     (
         "auto_offset_reset is 'first'; give Literal['earliest'",

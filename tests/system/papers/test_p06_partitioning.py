@@ -1,7 +1,9 @@
 """Which partition a record goes to is the producer's choice, and the user's."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from rig.nodes import Node
@@ -60,8 +62,12 @@ def test_the_users_own_function_replaces_the_hash(
 def test_records_without_a_key_use_every_partition(node: Node, make_topic: MakeTopic) -> None:
     """Random, or round robin where it is asked for: no partition stays empty (P6)."""
     topic = make_topic(partitions=3)
-    for name in ("uniform", "round_robin"):
-        with sync.Producer(node.bootstrap, partitioner=name) as producer:
+    chance, turns = Random(1), itertools.count()
+    for chosen in (
+        lambda _topic, _key, _value, count: chance.randrange(count),
+        lambda _topic, _key, _value, count: next(turns) % count,
+    ):
+        with sync.Producer(node.bootstrap, partitioner=chosen) as producer:
             for _ in range(60):
                 producer.send(topic, b"v")
     found = keys_by_partition(node, topic, 3)

@@ -24,14 +24,15 @@ from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.view import PartitionView
-from ottla.client.consumer.fetcher import Cursor, Fetched, Fetcher
+from ottla.client.consumer.fetcher import Fetched, Fetcher
 from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
 from ottla.client.consumer.options import (
     DEFAULTS,
     ConsumerOptions,
     Listener,
     cluster_options,
-    fetch_options,
+    isolation_level,
+    start_rule,
 )
 from ottla.client.consumer.partition_state import (
     ConsumedRecord,
@@ -80,13 +81,10 @@ class Consumer(OtherNames):
         self._options = options = checked_options(options, DEFAULTS, ConsumerOptions)
         self._connections = Cluster(bootstrap_servers, cluster_options(options))
         self._news = asyncio.Event()
-        fetch = fetch_options(options)
-        self._isolation_level = fetch.isolation_level
-        self._reset_to = fetch.reset_to
-        self._fetcher = Fetcher(self._connections, fetch, self._news.set)
-        self._whole_topics = WholeTopics(self._connections, self._fetcher, fetch.reset_to)
+        self._isolation_level = isolation_level(options)
+        self._fetcher = Fetcher(self._connections, options, self._news.set)
+        self._whole_topics = WholeTopics(self._connections, self._fetcher, start_rule(options))
         self._key, self._value = options["key_deserializer"], options["value_deserializer"]
-        self._cursor = Cursor(self._fetcher)
         self._group: GroupSession | None = None
         group_id = options["group_id"]
         if group_id == "":
@@ -148,7 +146,7 @@ class Consumer(OtherNames):
             await self._group.start_from_committed(new)
         else:
             for partition in new:
-                self._fetcher.states[partition].forget_position(self._reset_to)
+                self._fetcher.states[partition].forget_position(start_rule(self._options))
         # Delayed, because the caller may seek before the first fetch.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
 
@@ -321,7 +319,7 @@ class Consumer(OtherNames):
         left = max_records
         while left > 0:
             try:
-                taken = self._cursor.take(left)
+                taken = self._fetcher.take(left)
             except OttlaError:
                 if not found:
                     raise
@@ -365,7 +363,7 @@ class Consumer(OtherNames):
         self._put_back()
         while not await self._settle(_now_s() + 3600):
             pass
-        taken = self._cursor.take(_WHOLE_BATCH)
+        taken = self._fetcher.take(_WHOLE_BATCH)
         if taken is None:
             await self._wait(3600)
             return
@@ -407,7 +405,7 @@ class Consumer(OtherNames):
         while True:
             found: list[RawBatches] = []
             if await self._settle(deadline_s):
-                while (raw := self._cursor.take_raw()) is not None:
+                while (raw := self._fetcher.take_raw()) is not None:
                     found.append(raw)
             if found or _now_s() >= deadline_s:
                 return found

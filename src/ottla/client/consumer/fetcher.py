@@ -13,11 +13,11 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.common.errors import Needs, OffsetOutOfRange, code_of, refused
 from ottla.client.common.placed import placed
-from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import Cluster
-from ottla.client.consumer.fetch_wait import Waiting
+from ottla.client.consumer.offsets import READ_COMMITTED
+from ottla.client.consumer.options import ConsumerOptions, backoff, isolation_level, start_rule
 from ottla.client.consumer.partition_state import NO_OFFSET, PartitionState, RawBatches
-from ottla.client.consumer.positions import Positions
+from ottla.client.consumer.positions import Positions, Waiting
 from ottla.record.aborted import AbortedTransactions
 from ottla.record.codec import Record
 from ottla.record.reader import CorruptBatch, batches, records
@@ -93,20 +93,6 @@ _PASSING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchOptions:
-    """The limits of one fetch. Times in milliseconds, sizes in bytes."""
-
-    min_bytes: int
-    max_wait_ms: int
-    fetch_bytes: int
-    partition_bytes: int
-    isolation_level: int
-    check_crcs: bool
-    reset_to: int | None
-    backoff: Backoff
-
-
 @dataclass(slots=True, eq=False)
 class Fetched:
     """An answer for one partition, waiting to be consumed."""
@@ -128,7 +114,7 @@ class Fetcher:
     """
 
     def __init__(
-        self, cluster: Cluster, options: FetchOptions, on_ready: Callable[[], None]
+        self, cluster: Cluster, options: ConsumerOptions, on_ready: Callable[[], None]
     ) -> None:
         self._cluster = cluster
         self._options = options
@@ -138,12 +124,13 @@ class Fetcher:
         # A permanent error; the next poll raises it.
         self.failure: OttlaError | None = None
         self._under_way: dict[tuple[int, str], frozenset[TopicPartition]] = {}
-        self._waiting = Waiting(cluster, options.backoff, self.pump)
+        self._isolation_level = isolation_level(options)
+        self._waiting = Waiting(cluster, backoff(options), self.pump)
         self._positions = Positions(
             cluster,
             self._waiting,
-            options.reset_to,
-            options.isolation_level,
+            start_rule(options),
+            self._isolation_level,
             on_known=self._on_positions,
             on_failure=self._on_failure,
         )
@@ -163,8 +150,60 @@ class Fetcher:
                 self.states[partition] = PartitionState(*partition)
         self._cluster.want(partition.topic for partition in wanted)
 
-    def take(self) -> Fetched | None:
-        """Return the oldest answer that is still wanted, skipping paused partitions."""
+    # -- reading
+
+    def take(self, limit: int) -> tuple[Fetched, list[Record]] | None:
+        """Return up to `limit` (> 0) records of one batch, None if nothing is available.
+
+        The partition's position is then the offset after the last of them. Raises CorruptBatch,
+        again and again until the consumer seeks past the damage.
+        """
+        while True:
+            fetched = self._oldest()
+            if fetched is None:
+                return None
+            state = fetched.state
+            found: list[Record] | None = fetched.rest
+            if not found:
+                try:
+                    found = fetched.chunk.take(state.position)
+                except OttlaError:
+                    state.seek(state.position)
+                    raise
+            if found is None:
+                self._finish(fetched)
+                continue
+            # It is not fully consumed.
+            self.ready.appendleft(fetched)
+            if not found:
+                state.position = max(state.position, fetched.chunk.next_offset)
+                continue
+            if len(found) > limit:
+                found, fetched.rest = found[:limit], found[limit:]
+                state.position = found[-1].offset + 1
+            else:
+                fetched.rest = []
+                state.position = fetched.chunk.next_offset
+            return fetched, found
+
+    def take_raw(self) -> RawBatches | None:
+        """Return the next answer unchanged, None if nothing is available."""
+        fetched = self._oldest()
+        if fetched is None:
+            return None
+        state = fetched.state
+        state.position = fetched.next_offset
+        self._finish(fetched)
+        return RawBatches(
+            state.topic,
+            state.partition,
+            fetched.chunk.buffer,
+            state.high_watermark,
+            state.log_start_offset,
+        )
+
+    def _oldest(self) -> Fetched | None:
+        """Take the oldest answer that is still wanted, skipping paused partitions."""
         for _ in range(len(self.ready)):
             fetched = self.ready.popleft()
             if fetched.term != fetched.state.term:
@@ -176,20 +215,16 @@ class Fetcher:
         return None
 
     def has_ready(self) -> bool:
-        """Whether `take` would return an answer."""
+        """Whether an answer is available."""
         return any(
             fetched.term == fetched.state.term and not fetched.state.is_paused
             for fetched in self.ready
         )
 
-    def give_back(self, fetched: Fetched) -> None:
-        """Put back an answer that is not fully consumed."""
-        self.ready.appendleft(fetched)
-
-    def finish(self, fetched: Fetched) -> None:
+    def _finish(self, fetched: Fetched) -> None:
         """Note that an answer is consumed, which frees its room."""
-        if fetched.term == fetched.state.term:
-            fetched.state.buffered_bytes -= fetched.size
+        fetched.state.buffered_bytes -= fetched.size
+        self.pump()
 
     # -- requests
 
@@ -233,7 +268,7 @@ class Fetcher:
         return by_leader
 
     def _has_room(self, state: PartitionState) -> bool:
-        return state.buffered_bytes < self._options.partition_bytes
+        return state.buffered_bytes < self._options["max_partition_fetch_bytes"]
 
     def _ask(self, leader: int, lane: str, states: list[PartitionState]) -> None:
         partitions = frozenset(state.topic_partition for state in states)
@@ -244,7 +279,7 @@ class Fetcher:
         try:
             connection = await self._cluster.connection(leader, lane)
             timeout_s = self._cluster.options.request_timeout_ms / 1000
-            timeout_s += self._options.max_wait_ms / 1000
+            timeout_s += self._options["fetch_max_wait_ms"] / 1000
             answer = await connection.request(self._request(asked), FetchResponse, timeout_s)
         except OttlaError:
             self._waiting.delay(state for state, _ in asked)
@@ -269,14 +304,14 @@ class Fetcher:
                         state.topic, state.partition
                     ),
                     fetch_offset=state.fetch_offset,
-                    partition_max_bytes=options.partition_bytes,
+                    partition_max_bytes=options["max_partition_fetch_bytes"],
                 )
             )
         return FetchRequest(
-            max_wait_ms=options.max_wait_ms,
-            min_bytes=options.min_bytes,
-            max_bytes=options.fetch_bytes,
-            isolation_level=options.isolation_level,
+            max_wait_ms=options["fetch_max_wait_ms"],
+            min_bytes=options["fetch_min_bytes"],
+            max_bytes=options["fetch_max_bytes"],
+            isolation_level=self._isolation_level,
             topics=list(topics.values()),
         )
 
@@ -322,9 +357,9 @@ class Fetcher:
             if found.damage is not None:
                 self._on_damage(state, found.damage)
             return
-        committed_only = self._options.isolation_level == 1
+        committed_only = self._isolation_level == READ_COMMITTED
         aborted = (data.aborted_transactions or ()) if committed_only else None
-        chunk = Chunk(found.batches, aborted, check_crc=self._options.check_crcs)
+        chunk = Chunk(found.batches, aborted, check_crc=self._options["check_crcs"])
         state.fetch_offset = found.next_offset
         # A leader epoch has no checksum. Epochs only rise, so a lower one is damaged and ignored.
         is_lower = found.leader_epoch < state.read_epoch
@@ -360,8 +395,8 @@ class Fetcher:
         if state.buffered_bytes > 0:
             # Records fetched earlier are returned first; then the error occurs again.
             self._waiting.delay([state])
-        elif self._options.reset_to is not None:
-            state.forget_position(self._options.reset_to)
+        elif (reset_to := start_rule(self._options)) is not None:
+            state.forget_position(reset_to)
         else:
             self.failure = OffsetOutOfRange(
                 f"offset {state.fetch_offset} of {state.topic}-{state.partition} is not in the "
@@ -372,63 +407,3 @@ class Fetcher:
     async def close(self) -> None:
         """Stop fetching."""
         await self._waiting.close()
-
-
-class Cursor:
-    """The reading end of a `Fetcher`. Belongs to one consumer."""
-
-    def __init__(self, fetcher: Fetcher) -> None:
-        self._fetcher = fetcher
-
-    def take(self, limit: int) -> tuple[Fetched, list[Record]] | None:
-        """Return up to `limit` (> 0) records of one batch, None if nothing is available.
-
-        The partition's position is then the offset after the last of them. Raises CorruptBatch,
-        again and again until the consumer seeks past the damage.
-        """
-        while True:
-            fetched = self._fetcher.take()
-            if fetched is None:
-                return None
-            state = fetched.state
-            found: list[Record] | None = fetched.rest
-            if not found:
-                try:
-                    found = fetched.chunk.take(state.position)
-                except OttlaError:
-                    state.seek(state.position)
-                    raise
-            if found is None:
-                self._finish(fetched)
-                continue
-            self._fetcher.give_back(fetched)
-            if not found:
-                state.position = max(state.position, fetched.chunk.next_offset)
-                continue
-            if len(found) > limit:
-                found, fetched.rest = found[:limit], found[limit:]
-                state.position = found[-1].offset + 1
-            else:
-                fetched.rest = []
-                state.position = fetched.chunk.next_offset
-            return fetched, found
-
-    def take_raw(self) -> RawBatches | None:
-        """Return the next answer unchanged, None if nothing is available."""
-        fetched = self._fetcher.take()
-        if fetched is None:
-            return None
-        state = fetched.state
-        state.position = fetched.next_offset
-        self._finish(fetched)
-        return RawBatches(
-            state.topic,
-            state.partition,
-            fetched.chunk.buffer,
-            state.high_watermark,
-            state.log_start_offset,
-        )
-
-    def _finish(self, fetched: Fetched) -> None:
-        self._fetcher.finish(fetched)
-        self._fetcher.pump()

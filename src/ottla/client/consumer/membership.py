@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.assignors import assignor_named
 from ottla.client.assignors.subscriptions import (
     PROTOCOL_TYPE,
     Assignment,
@@ -20,8 +21,15 @@ from ottla.client.assignors.subscriptions import (
     encode_assignment,
     encode_subscription,
 )
-from ottla.client.common.errors import ConnectionFailed, RequestTimedOut, UnknownTopic, code_of
+from ottla.client.common.errors import (
+    ClientError,
+    ConnectionFailed,
+    RequestTimedOut,
+    UnknownTopic,
+    code_of,
+)
 from ottla.client.connection.coordinator import LOST, MOVED, Coordinator, group_error
+from ottla.client.consumer.options import ConsumerOptions
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.classic_membership import (
     HeartbeatRequest,
@@ -45,43 +53,25 @@ _WARNED_AT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberOptions:
-    """The settings of a group member. Times in milliseconds."""
-
-    instance_id: str | None
-    session_timeout_ms: int
-    heartbeat_interval_ms: int
-    max_poll_interval_ms: int
-    assignors: tuple[Assignor, ...]
-
-
 class Rebalancing:
-    """The consumer's callbacks for the steps of a rebalance. All may be asynchronous."""
+    """The consumer's callbacks for the steps of a rebalance. All but `wake` are asynchronous."""
 
-    def __init__(
-        self,
-        topics: Callable[[], Awaitable[list[str]]],
-        revoke: Callable[[set[TopicPartition]], Awaitable[None]],
-        lose: Callable[[set[TopicPartition]], Awaitable[None]],
-        assign: Callable[[set[TopicPartition], set[TopicPartition]], Awaitable[None]],
-        wake: Callable[[], None],
-    ) -> None:
-        self.topics = topics
-        # Revokes partitions; processed records may still be committed.
-        self.revoke = revoke
-        # Reports lost partitions: other members may read them already.
-        self.lose = lose
-        # Called with all owned partitions, and the new ones among them.
-        self.assign = assign
-        # Wakes the consumer, which has something to do.
-        self.wake = wake
+    topics: Callable[[], Awaitable[list[str]]]
+    # Revokes partitions; processed records may still be committed.
+    revoke: Callable[[set[TopicPartition]], Awaitable[None]]
+    # Reports lost partitions: other members may read them already.
+    lose: Callable[[set[TopicPartition]], Awaitable[None]]
+    # Called with all owned partitions, and the new ones among them.
+    assign: Callable[[set[TopicPartition], set[TopicPartition]], Awaitable[None]]
+    # Wakes the consumer, which has something to do.
+    wake: Callable[[], None]
 
 
 class Membership:
     """The state of one member. Invariant: `owned` is what the consumer reads for the group."""
 
     def __init__(
-        self, coordinator: Coordinator, options: MemberOptions, rebalancing: Rebalancing
+        self, coordinator: Coordinator, options: ConsumerOptions, rebalancing: Rebalancing
     ) -> None:
         self.member_id = ""
         self.generation = NO_GENERATION
@@ -96,6 +86,14 @@ class Membership:
         self.last_poll_s = 0.0
         self._coordinator = coordinator
         self._options = options
+        strategy = options["partition_assignment_strategy"]
+        if not strategy:
+            raise ClientError(
+                ErrorCode.INVALID_CONFIG,
+                "give at least one assignor as partition_assignment_strategy",
+            )
+        self._assignors = [assignor_named(name) for name in strategy]
+        self._instance_id = options["group_instance_id"]
         self._rebalancing = rebalancing
         self._assignor: Assignor | None = None
         self._heartbeats: asyncio.Task[None] | None = None
@@ -163,10 +161,10 @@ class Membership:
         # An eager member has revoked its partitions by now, but may name them.
         request = JoinGroupRequest(
             group_id=self._coordinator.group_id,
-            session_timeout_ms=options.session_timeout_ms,
-            rebalance_timeout_ms=options.max_poll_interval_ms,
+            session_timeout_ms=options["session_timeout_ms"],
+            rebalance_timeout_ms=options["max_poll_interval_ms"],
             member_id=self.member_id,
-            group_instance_id=options.instance_id,
+            group_instance_id=self._instance_id,
             protocol_type=PROTOCOL_TYPE,
             protocols=[
                 JoinGroupRequestProtocol(
@@ -178,10 +176,10 @@ class Membership:
                         self._last_generation if assignor.is_cooperative else NO_GENERATION,
                     ),
                 )
-                for assignor in options.assignors
+                for assignor in self._assignors
             ],
         )
-        timeout_s = options.max_poll_interval_ms / 1000 + 5
+        timeout_s = options["max_poll_interval_ms"] / 1000 + 5
         answer = await self._coordinator.ask(request, JoinGroupResponse, timeout_s, rebalances=True)
         code = code_of(answer.error_code)
         if code is ErrorCode.NONE:
@@ -199,9 +197,7 @@ class Membership:
 
         Returns None if it must be retried.
         """
-        self._assignor = next(
-            one for one in self._options.assignors if one.name == joined.protocol_name
-        )
+        self._assignor = next(one for one in self._assignors if one.name == joined.protocol_name)
         self._is_leader = joined.leader == joined.member_id
         assignment: Assignment = {}
         if self._is_leader and not joined.skip_assignment:
@@ -210,7 +206,7 @@ class Membership:
             group_id=self._coordinator.group_id,
             generation_id=self.generation,
             member_id=self.member_id,
-            group_instance_id=self._options.instance_id,
+            group_instance_id=self._instance_id,
             protocol_type=PROTOCOL_TYPE,
             protocol_name=joined.protocol_name,
             assignments=[
@@ -220,7 +216,7 @@ class Membership:
                 for member_id, partitions in assignment.items()
             ],
         )
-        timeout_s = self._options.max_poll_interval_ms / 1000 + 5
+        timeout_s = self._options["max_poll_interval_ms"] / 1000 + 5
         answer = await self._coordinator.ask(request, SyncGroupResponse, timeout_s, rebalances=True)
         code = code_of(answer.error_code)
         if code is ErrorCode.NONE:
@@ -301,13 +297,13 @@ class Membership:
     # -- heartbeats
 
     async def _beat(self) -> None:
-        interval_s = self._options.heartbeat_interval_ms / 1000
+        interval_s = self._options["heartbeat_interval_ms"] / 1000
         while self.failure is None:
             await asyncio.sleep(interval_s)
             if self.needs_join or self.generation == NO_GENERATION:
                 continue
             idle_s = asyncio.get_running_loop().time() - self.last_poll_s
-            if idle_s * 1000 > self._options.max_poll_interval_ms:
+            if idle_s * 1000 > self._options["max_poll_interval_ms"]:
                 # Processing takes too long: leave, so that other members get the partitions
                 # (KIP-62).
                 await self.leave()
@@ -331,10 +327,10 @@ class Membership:
                 group_id=self._coordinator.group_id,
                 generation_id=generation,
                 member_id=self.member_id,
-                group_instance_id=self._options.instance_id,
+                group_instance_id=self._instance_id,
             ),
             HeartbeatResponse,
-            self._options.session_timeout_ms / 1000,
+            self._options["session_timeout_ms"] / 1000,
         )
         code = code_of(answer.error_code)
         if code is ErrorCode.NONE or generation != self.generation:
@@ -377,7 +373,7 @@ class Membership:
 
         A static member does not leave: it may come back under its instance id.
         """
-        if self._options.instance_id is not None or not self.member_id:
+        if self._instance_id is not None or not self.member_id:
             return
         request = LeaveGroupRequest(group_id=self._coordinator.group_id)
         try:

@@ -3,22 +3,18 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Literal, TypedDict
 
-from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.assignors import Assignor, assignor_named
-from ottla.client.common.errors import ClientError
+from ottla.client.assignors import Assignor
 from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
-from ottla.client.consumer.fetcher import FetchOptions
-from ottla.client.consumer.membership import MemberOptions
 from ottla.client.consumer.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
 
 # Called with the partitions concerned; may be asynchronous.
 Listener = Callable[[set[TopicPartition]], Awaitable[None] | None]
 
 Reset = Literal["earliest", "latest", "none"]
-AssignorName = Literal["range", "roundrobin", "sticky", "cooperative-sticky"]
+AssignorName = Literal["range", "roundrobin", "cooperative-sticky"]
 IsolationLevel = Literal["read_committed", "read_uncommitted"]
 _ISOLATION = {"read_committed": READ_COMMITTED, "read_uncommitted": READ_UNCOMMITTED}
 _RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
@@ -30,10 +26,10 @@ class ConsumerOptions(TypedDict, total=False):
     Times in milliseconds, sizes in bytes. `group` is short for `group_id`. `auto_offset_reset`:
     where to start if a partition has no committed offset, or its offset is no longer in the log:
     `earliest` (default: skip nothing), `latest` or `none` (raise). `partition_assignment_strategy`:
-    in order of preference, `range`, `roundrobin`, `sticky`, `cooperative-sticky`; a group uses one
-    that all its members offer. `key_deserializer`, `value_deserializer`: called with keys and
-    values that are not None, of records returned one by one. `bootstrap_timeout_ms`: how long to
-    wait for a first answer of any bootstrap address before BootstrapFailed is raised. `config`:
+    in order of preference, `range`, `roundrobin`, `cooperative-sticky` or an `Assignor`; a group
+    uses one that all its members offer. `key_deserializer`, `value_deserializer`: called with keys
+    and values that are not None, of records returned one by one. `bootstrap_timeout_ms`: how long
+    to wait for a first answer of any bootstrap address before BootstrapFailed is raised. `config`:
     settings of Kafka's clients for TLS and logins, as a mapping or the path of a file; with None
     the client reads the file that OTTLA_CONFIG names.
     """
@@ -106,39 +102,20 @@ def cluster_options(options: ConsumerOptions) -> ClusterOptions:
         bootstrap_timeout_ms=options["bootstrap_timeout_ms"],
         metadata_max_age_ms=options["metadata_max_age_ms"],
         retry_timeout_ms=options["default_api_timeout_ms"],
-        backoff=_backoff(options),
+        backoff=backoff(options),
     )
 
 
-def fetch_options(options: ConsumerOptions) -> FetchOptions:
-    """Return the options for fetching."""
-    return FetchOptions(
-        min_bytes=options["fetch_min_bytes"],
-        max_wait_ms=options["fetch_max_wait_ms"],
-        fetch_bytes=options["fetch_max_bytes"],
-        partition_bytes=options["max_partition_fetch_bytes"],
-        isolation_level=_ISOLATION[options["isolation_level"]],
-        check_crcs=options["check_crcs"],
-        reset_to=_RESETS[options["auto_offset_reset"]],
-        backoff=_backoff(options),
-    )
+def start_rule(options: ConsumerOptions) -> int | None:
+    """Return where to start without a position: EARLIEST, LATEST, or None, which is an error."""
+    return _RESETS[options["auto_offset_reset"]]
 
 
-def member_options(options: ConsumerOptions) -> MemberOptions:
-    """Return the options for the group. Raises ClientError for incompatible assignors."""
-    assignors = tuple(assignor_named(name) for name in options["partition_assignment_strategy"])
-    if not assignors:
-        raise ClientError(
-            ErrorCode.INVALID_CONFIG, "give at least one assignor as partition_assignment_strategy"
-        )
-    return MemberOptions(
-        instance_id=options["group_instance_id"],
-        session_timeout_ms=options["session_timeout_ms"],
-        heartbeat_interval_ms=options["heartbeat_interval_ms"],
-        max_poll_interval_ms=options["max_poll_interval_ms"],
-        assignors=assignors,
-    )
+def isolation_level(options: ConsumerOptions) -> int:
+    """Return the isolation level as in the protocol."""
+    return _ISOLATION[options["isolation_level"]]
 
 
-def _backoff(options: ConsumerOptions) -> Backoff:
+def backoff(options: ConsumerOptions) -> Backoff:
+    """Return the delays between attempts."""
     return Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])

@@ -4,6 +4,7 @@ Needed if the start is only EARLIEST, LATEST or a time, or if a new leader may l
 were read.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -11,9 +12,10 @@ from typing import NamedTuple
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.common.errors import OffsetOutOfRange
+from ottla.client.connection.attempts import Backoff
+from ottla.client.connection.background import Background
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import NO_LEADER
-from ottla.client.consumer.fetch_wait import Waiting
 from ottla.client.consumer.offsets import LATEST, epochs_request, list_offsets
 from ottla.client.consumer.partition_state import PartitionState
 from ottla.wire.messages.list_offsets import OffsetForLeaderEpochResponse
@@ -75,6 +77,23 @@ async def ends_of_epochs(
 
 
 _log = logging.getLogger(__name__)
+
+
+class Waiting(Background):
+    """The background of a fetcher, which delays single partitions after errors."""
+
+    def __init__(self, cluster: Cluster, backoff: Backoff, pump: Callable[[], None]) -> None:
+        super().__init__(cluster, pump)
+        self._backoff = backoff
+
+    def delay(self, states: Iterable[PartitionState]) -> None:
+        """Do not fetch these partitions for a while, longer after each failure."""
+        now_s = asyncio.get_running_loop().time()
+        for state in states:
+            delay_s = self._backoff.delay_s(state.attempts, self._cluster.chance)
+            state.attempts += 1
+            state.not_before_s = now_s + delay_s
+            self.until(state.not_before_s)
 
 
 class _EpochCheck(NamedTuple):

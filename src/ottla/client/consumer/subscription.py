@@ -13,12 +13,7 @@ from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator, OffsetAndMetadata
 from ottla.client.consumer.fetcher import Fetcher
 from ottla.client.consumer.membership import Membership, Rebalancing
-from ottla.client.consumer.options import (
-    ConsumerOptions,
-    Listener,
-    fetch_options,
-    member_options,
-)
+from ottla.client.consumer.options import ConsumerOptions, Listener, start_rule
 
 
 async def matching_topics(
@@ -122,11 +117,13 @@ class GroupSession:
         self._pattern = pattern
         if self.membership is None:
             rebalancing = Rebalancing(
-                self._current_topics, self._revoke, self._lose, self._assign, self._wake
+                topics=self._current_topics,
+                revoke=self._revoke,
+                lose=self._lose,
+                assign=self._assign,
+                wake=self._wake,
             )
-            self.membership = Membership(
-                self.coordinator, member_options(self._options), rebalancing
-            )
+            self.membership = Membership(self.coordinator, self._options, rebalancing)
         self.membership.needs_join = True
 
     async def settle(self, timeout_s: float) -> bool:
@@ -193,7 +190,7 @@ class GroupSession:
                 state.seek(entry.offset, entry.leader_epoch)
                 self._committed[partition] = entry.offset
                 continue
-            reset_to = fetch_options(self._options).reset_to
+            reset_to = start_rule(self._options)
             state.forget_position(reset_to)
             if reset_to is None:
                 self._fetcher.failure = ClientError(

@@ -8,13 +8,10 @@ from ottla.client.common.errors import ClientError
 from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
-from ottla.client.producer.partitioner import Partitioner
-from ottla.client.producer.sender import SenderOptions
-from ottla.record.compression import Compression
+from ottla.client.producer.router import Partitioner
 
 Acks = Literal[0, 1, -1, "all"]
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-PartitionerName = Literal["default", "round_robin", "uniform"]
 
 
 class ProducerOptions(TypedDict, total=False):
@@ -23,7 +20,9 @@ class ProducerOptions(TypedDict, total=False):
     Times in milliseconds, sizes in bytes. `compression` is short for `compression_type`.
     `enable_idempotence` None means: on if `acks` is "all" and at most 5 requests are in flight.
     `key_serializer`, `value_serializer`: called with keys or values that are not bytes, str or
-    None. `transactional_id`: records are sent within transactions only.
+    None. `partitioner`: called with topic, key, value and the number of partitions; None means
+    murmur2 of the key as in Java, and one partition after the other without a key (KIP-794).
+    `transactional_id`: records are sent within transactions only.
     `transaction_timeout_ms`: the coordinator aborts a transaction that is open for longer, and
     fences its producer. `transaction_version_max`: 1 means behaviour as before KIP-890, even if the
     cluster supports more. `bootstrap_timeout_ms`: how long to wait for a first answer of any
@@ -42,7 +41,7 @@ class ProducerOptions(TypedDict, total=False):
     max_request_size: int
     max_in_flight_requests_per_connection: int
     enable_idempotence: bool | None
-    partitioner: PartitionerName | Partitioner
+    partitioner: Partitioner | None
     key_serializer: Callable[[Any], bytes] | None
     value_serializer: Callable[[Any], bytes] | None
     transactional_id: str | None
@@ -69,7 +68,7 @@ DEFAULTS: Final = ProducerOptions(
     max_request_size=1024 * 1024,
     max_in_flight_requests_per_connection=5,
     enable_idempotence=None,
-    partitioner="default",
+    partitioner=None,
     key_serializer=None,
     value_serializer=None,
     transactional_id=None,
@@ -87,16 +86,25 @@ DEFAULTS: Final = ProducerOptions(
 )
 
 
-def _acks_number(acks: Acks) -> int:
+def acks_number(acks: Acks) -> int:
     """Return `acks` as in the protocol: 0, 1, or -1 for all in-sync replicas."""
     return -1 if acks == "all" else acks
+
+
+def check_memory(options: ProducerOptions) -> None:
+    """Raise ClientError if the memory is too small for one batch."""
+    if options["buffer_memory"] < options["batch_size"]:
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            f"buffer_memory is {options['buffer_memory']}; give at least the"
+            f" {options['batch_size']} of batch_size, or lower that",
+        )
 
 
 def is_idempotent(options: ProducerOptions) -> bool:
     """Whether batches have a producer id. Raises ClientError if the options contradict that."""
     possible = (
-        _acks_number(options["acks"]) == -1
-        and options["max_in_flight_requests_per_connection"] <= 5
+        acks_number(options["acks"]) == -1 and options["max_in_flight_requests_per_connection"] <= 5
     )
     is_wanted = True if options["transactional_id"] is not None else options["enable_idempotence"]
     if is_wanted and not possible:
@@ -117,30 +125,11 @@ def cluster_options(options: ProducerOptions) -> ClusterOptions:
         bootstrap_timeout_ms=options["bootstrap_timeout_ms"],
         connect_timeout_ms=options["connect_timeout_ms"],
         retry_timeout_ms=options["delivery_timeout_ms"],
-        backoff=_backoff(options),
+        backoff=backoff(options),
         allow_topic_creation=options["allow_auto_create_topics"],
     )
 
 
-def sender_options(options: ProducerOptions) -> SenderOptions:
-    """Return the options for sending batches. Raises ClientError if one batch needs more memory."""
-    if options["buffer_memory"] < options["batch_size"]:
-        raise ClientError(
-            ErrorCode.INVALID_CONFIG,
-            f"buffer_memory is {options['buffer_memory']}; give at least the"
-            f" {options['batch_size']} of batch_size, or lower that",
-        )
-    return SenderOptions(
-        acks=_acks_number(options["acks"]),
-        compression=Compression[options["compression_type"].upper()],
-        compression_level=options["compression_level"],
-        max_in_flight=options["max_in_flight_requests_per_connection"],
-        request_bytes=options["max_request_size"],
-        request_timeout_ms=options["request_timeout_ms"],
-        delivery_timeout_ms=options["delivery_timeout_ms"],
-        backoff=_backoff(options),
-    )
-
-
-def _backoff(options: ProducerOptions) -> Backoff:
+def backoff(options: ProducerOptions) -> Backoff:
+    """Return the delays between attempts."""
     return Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])

@@ -19,9 +19,9 @@ from ottla.client.producer.encoded_batch import PreparedBatch, to_queue
 from ottla.client.producer.options import (
     DEFAULTS,
     ProducerOptions,
+    check_memory,
     cluster_options,
     is_idempotent,
-    sender_options,
 )
 from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQueues
@@ -67,11 +67,11 @@ class Producer(Transactional, OtherNames):
         **options: Unpack[ProducerOptions],
     ) -> None:
         self._options = options = checked_options(options, DEFAULTS, ProducerOptions)
+        check_memory(options)
         self._user_callback = on_delivery
         clock = clock or current_clock()
         self._now_ms = clock.now_ms
         self._connections = Cluster(bootstrap_servers, cluster_options(options))
-        sending = sender_options(options)
         self._accumulator = Accumulator(options["batch_size"], options["buffer_memory"], clock)
         self._router = Router(self._connections, self._accumulator, options["partitioner"])
         self._transactions = new_transactions(self._connections, options)
@@ -83,7 +83,7 @@ class Producer(Transactional, OtherNames):
             self._connections,
             self._accumulator,
             self._numbering,
-            sending,
+            options,
             clock,
             self._on_delivery,
         )

@@ -1,7 +1,8 @@
 """Routes records: a topic's queues, the partitioner, and columns cut into batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode
@@ -9,9 +10,11 @@ from ottla.client.common.arguments import wrong
 from ottla.client.common.errors import ClientError
 from ottla.client.connection.cluster import Cluster
 from ottla.client.producer.accumulator import Accumulator, as_bytes
-from ottla.client.producer.partitioner import Partitioner, checked, next_sticky, partitioner_named
 from ottla.client.producer.queues import Batch, PartitionQueue, TopicQueues
 from ottla.record.builder import are_bytes
+
+# (topic, key, value, number of partitions) -> partition
+Partitioner = Callable[[str, bytes | None, bytes | None, int], int]
 
 
 @runtime_checkable
@@ -77,12 +80,12 @@ class Router:
     """Knows the queues of every topic used so far."""
 
     def __init__(
-        self, cluster: Cluster, accumulator: Accumulator, partitioner: str | Partitioner
+        self, cluster: Cluster, accumulator: Accumulator, partitioner: Partitioner | None
     ) -> None:
         self._cluster = cluster
         self._accumulator = accumulator
-        self._partitioner = partitioner_named(partitioner, cluster.chance)
-        # Whether records with keys use murmur2, and records without keys the sticky partition.
+        # None: murmur2 chooses by the key, and records without keys use the sticky partition.
+        self._partitioner = partitioner
         self.is_default = self._partitioner is None
         self.known: dict[str, TopicQueues] = {}
 
@@ -102,11 +105,11 @@ class Router:
     ) -> PartitionQueue:
         """Return a record's queue. Raises ClientError for a partition that does not exist."""
         if partition is not None:
-            return queues.partitions[checked(partition, len(queues.partitions), queues.name)]
+            return queues.partitions[_checked(partition, len(queues.partitions), queues.name)]
         if self._partitioner is not None:
             count = len(queues.partitions)
             chosen = self._partitioner(queues.name, key, value, count)
-            return queues.partitions[checked(chosen, count, queues.name)]
+            return queues.partitions[_checked(chosen, count, queues.name)]
         if key is None:
             return queues.sticky
         return queues.by_key.get(key) or queues.place(key)
@@ -120,7 +123,7 @@ class Router:
             queues.grow(len(view.partitions))
         if len(queues.partitions) > 1:
             led = [entry.index for entry in view.partitions if entry.leader >= 0]
-            chosen = next_sticky(queues.sticky.index, led, self._cluster.chance)
+            chosen = _next_sticky(queues.sticky.index, led, self._cluster.chance)
             queues.sticky = queues.partitions[chosen]
 
     def batches(
@@ -158,3 +161,19 @@ class Router:
         stop = batch.builder.fill(part.timestamps, part.keys, part.values, start, part.now_ms)
         batch.finish()
         return batch, stop
+
+
+def _checked(partition: int, partition_count: int, topic: str) -> int:
+    """Return `partition` if the topic has it; otherwise raise ClientError."""
+    if 0 <= partition < partition_count:
+        return partition
+    raise ClientError(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        f"topic {topic!r} has partitions 0 to {partition_count - 1}, not {partition}",
+    )
+
+
+def _next_sticky(current: int, available: Sequence[int], chance: Random) -> int:
+    """Return another random partition that has a leader; `current` if there is no other."""
+    others = [partition for partition in available if partition != current]
+    return chance.choice(others) if others else current

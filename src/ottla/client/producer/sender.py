@@ -8,23 +8,24 @@ sending and kept on every retry, so that a broker recognises a batch it already 
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import DeliveryFailed, Needs, code_of, remedy_for
-from ottla.client.connection.attempts import Backoff
+from ottla.client.connection.background import Background
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.connection import Connection
 from ottla.client.connection.view import NO_LEADER
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.encoded_batch import encode, restamp, split
+from ottla.client.producer.options import ProducerOptions, acks_number, backoff
 from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, PartitionQueue
 from ottla.client.producer.transaction_requests import SOON_S
 from ottla.client.producer.transaction_state import Transactions
+from ottla.record.compression import Compression
 from ottla.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -52,20 +53,6 @@ _SEQUENCE_LOST = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SenderOptions:
-    """The limits for sending batches. Times in milliseconds, sizes in bytes."""
-
-    acks: int
-    compression: int
-    compression_level: int | None
-    max_in_flight: int
-    request_bytes: int
-    request_timeout_ms: int
-    delivery_timeout_ms: int
-    backoff: Backoff
-
-
 class Sender:
     """The I/O half of the producer. All methods run on the event loop."""
 
@@ -74,7 +61,7 @@ class Sender:
         cluster: Cluster,
         accumulator: Accumulator,
         numbering: ProducerIds | Transactions | None,
-        options: SenderOptions,
+        options: ProducerOptions,
         clock: Clock,
         on_delivery: Callable[[Delivery], None],
     ) -> None:
@@ -83,15 +70,14 @@ class Sender:
         self._transactions = numbering if isinstance(numbering, Transactions) else None
         self._producer_ids = numbering if isinstance(numbering, ProducerIds) else None
         self._options = options
+        self._acks = acks_number(options["acks"])
+        self._compression = Compression[options["compression_type"].upper()]
+        self._backoff = backoff(options)
         self._clock = clock
         self._on_delivery = on_delivery
         self._in_flight: dict[int, int] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._connecting: set[int] = set()
-        self._refreshing = False
-        self._drain_timer: asyncio.TimerHandle | None = None
-        # In the loop's time. uvloop's handle of an expired timer does not give its time.
-        self._drain_at_s = 0.0
+        self._background = Background(cluster, self.drain)
         self._connect_attempts = 0
         self._silent_until_ms = 0
 
@@ -130,7 +116,7 @@ class Sender:
         for leader, waiting in by_leader.items():
             self._send_to(leader, waiting)
         if leader_unknown:
-            self._refresh_metadata()
+            self._background.refresh(pause=True)
         if queues:
             self._drain_later(wait_ms)
 
@@ -141,14 +127,17 @@ class Sender:
             self._connect(leader)
             return
         start = 0
-        while in_flight < self._options.max_in_flight and start < len(queues):
+        while in_flight < self._options["max_in_flight_requests_per_connection"] and start < len(
+            queues
+        ):
             if not connection.is_writable:
                 connection.when_writable(self.drain)
                 return
             chosen: list[PartitionQueue] = []
             size = 0
             while start < len(queues) and (
-                not chosen or size + queues[start].closed[0].size <= self._options.request_bytes
+                not chosen
+                or size + queues[start].closed[0].size <= self._options["max_request_size"]
             ):
                 size += queues[start].closed[0].size
                 chosen.append(queues[start])
@@ -168,11 +157,11 @@ class Sender:
         transactions = self._transactions
         request = ProduceRequest(
             transactional_id=None if transactions is None else transactions.transactional_id,
-            acks=options.acks,
-            timeout_ms=options.request_timeout_ms,
+            acks=self._acks,
+            timeout_ms=options["request_timeout_ms"],
             topic_data=_by_topic(batches),
         )
-        if options.acks == 0:
+        if self._acks == 0:
             try:
                 connection.send_unanswered(request)
             except OttlaError as error:
@@ -182,8 +171,8 @@ class Sender:
                 self._settle(queue, batch, -1, -1)
             return
         oldest_ms = min(batch.created_ms for batch in batches)
-        left_ms = oldest_ms + options.delivery_timeout_ms - self._clock.monotonic_ms()
-        timeout_s = max(1, min(left_ms, options.request_timeout_ms + 1_000)) / 1000
+        left_ms = oldest_ms + options["delivery_timeout_ms"] - self._clock.monotonic_ms()
+        timeout_s = max(1, min(left_ms, options["request_timeout_ms"] + 1_000)) / 1000
         try:
             at_most = None if transactions is None else transactions.produce_version_max
             answer = connection.submit(request, timeout_s, at_most)
@@ -206,8 +195,9 @@ class Sender:
         if is_numbered and batch.base_sequence < 0:
             self._number(queue, batch)
         if batch.head is None:
-            codec, level = self._options.compression, self._options.compression_level
-            encode(batch, codec, level, transactional=self._transactions is not None)
+            level = self._options["compression_level"]
+            is_transactional = self._transactions is not None
+            encode(batch, self._compression, level, transactional=is_transactional)
         batch.attempts += 1
         return batch
 
@@ -300,7 +290,7 @@ class Sender:
         queue.in_flight.remove(batch)
         sequence_lost = self._producer_ids is not None and code in _SEQUENCE_LOST
         now_ms = self._clock.monotonic_ms()
-        expired = now_ms - batch.created_ms >= self._options.delivery_timeout_ms
+        expired = now_ms - batch.created_ms >= self._options["delivery_timeout_ms"]
         if expired and code is ErrorCode.REQUEST_TIMED_OUT and batch.last_failure is not None:
             # The last attempt had no time left; the previous error is more informative.
             code, why = batch.last_failure
@@ -310,7 +300,7 @@ class Sender:
             self._give_up(batch, code, why)
             return
         if code.stale_metadata or code is ErrorCode.REQUEST_TIMED_OUT:
-            self._refresh_metadata()
+            self._background.refresh(pause=True)
         queue.recovering = True
         if code is not ErrorCode.REQUEST_TIMED_OUT or batch.last_failure is None:
             batch.last_failure = (code, why)
@@ -323,7 +313,7 @@ class Sender:
         elif sequence_lost and was_first:
             # The first batch is refused, so the broker has lost the producer's state (KIP-360).
             self._start_term(queue)
-        delay_s = self._options.backoff.delay_s(batch.attempts - 1, self._cluster.chance)
+        delay_s = self._backoff.delay_s(batch.attempts - 1, self._cluster.chance)
         if code is ErrorCode.CONCURRENT_TRANSACTIONS:
             # The markers of the last transaction are still being written.
             delay_s = SOON_S
@@ -407,7 +397,7 @@ class Sender:
         queue.recovering = True
 
     def _expire(self, queue: PartitionQueue, now_ms: int) -> None:
-        limit_ms = self._options.delivery_timeout_ms
+        limit_ms = self._options["delivery_timeout_ms"]
         while queue.closed and now_ms - queue.closed[0].created_ms >= limit_ms:
             if queue.in_flight:
                 return
@@ -432,7 +422,7 @@ class Sender:
     def _connect(self, leader: int) -> None:
         if leader not in self._connecting:
             self._connecting.add(leader)
-            self._run(self._connect_and_drain(leader))
+            self._background.run(self._connect_and_drain(leader))
 
     async def _connect_and_drain(self, leader: int) -> None:
         try:
@@ -442,43 +432,13 @@ class Sender:
             # The leader is gone or unreachable; perhaps another one has been elected.
             await self._cluster.pause(self._connect_attempts)
             self._connect_attempts += 1
-            self._refresh_metadata()
+            self._background.refresh(pause=True)
         finally:
             self._connecting.discard(leader)
         self.drain()
 
-    def _refresh_metadata(self) -> None:
-        if not self._refreshing:
-            self._refreshing = True
-            self._run(self._refresh_and_drain())
-
-    async def _refresh_and_drain(self) -> None:
-        try:
-            await self._cluster.refresh()
-        except OttlaError:
-            self._drain_later(int(self._options.backoff.first_ms))
-        finally:
-            self._refreshing = False
-        await self._cluster.pause(0)
-        self.drain()
-
     def _drain_later(self, delay_ms: int) -> None:
-        loop = asyncio.get_running_loop()
-        when_s = loop.time() + delay_ms / 1000
-        if self._drain_timer is not None and self._drain_at_s <= when_s:
-            return
-        if self._drain_timer is not None:
-            self._drain_timer.cancel()
-        self._drain_timer, self._drain_at_s = loop.call_at(when_s, self._on_drain_timer), when_s
-
-    def _on_drain_timer(self) -> None:
-        self._drain_timer = None
-        self.drain()
-
-    def _run(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background.until(asyncio.get_running_loop().time() + delay_ms / 1000)
 
     def fail_all(self, code: ErrorCode, why: str) -> None:
         """Fail all undelivered batches, because the producer is being closed."""
@@ -498,11 +458,7 @@ class Sender:
 
     async def close(self) -> None:
         """Stop timers and tasks."""
-        if self._drain_timer is not None:
-            self._drain_timer.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.close()
 
 
 def _put_back(queue: PartitionQueue, batch: Batch) -> None:

@@ -1,20 +1,17 @@
-"""Wakes a fetcher when it may send its next request: after answers, back-off or a refresh."""
+"""Background tasks, one timer and one metadata refresh at a time, of a producer or consumer."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 
 from ottla.base.errors import OttlaError
-from ottla.client.connection.attempts import Backoff
 from ottla.client.connection.cluster import Cluster
-from ottla.client.consumer.partition_state import PartitionState
 
 
-class Waiting:
-    """Runs tasks, one timer and one metadata refresh at a time; calls `pump` when they end."""
+class Background:
+    """Runs tasks, and calls `pump` when the timer or a metadata refresh has ended."""
 
-    def __init__(self, cluster: Cluster, backoff: Backoff, pump: Callable[[], None]) -> None:
+    def __init__(self, cluster: Cluster, pump: Callable[[], None]) -> None:
         self._cluster = cluster
-        self._backoff = backoff
         self._pump = pump
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -32,15 +29,6 @@ class Waiting:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def delay(self, states: Iterable[PartitionState]) -> None:
-        """Do not fetch these partitions for a while, longer after each failure."""
-        now_s = asyncio.get_running_loop().time()
-        for state in states:
-            delay_s = self._backoff.delay_s(state.attempts, self._cluster.chance)
-            state.attempts += 1
-            state.not_before_s = now_s + delay_s
-            self.until(state.not_before_s)
-
     def until(self, when_s: float) -> None:
         """Call `pump` at the loop's time `when_s` at the latest."""
         if self._timer is not None and self._timer_at_s <= when_s:
@@ -54,17 +42,23 @@ class Waiting:
         self._timer = None
         self._pump()
 
-    def refresh(self) -> None:
-        """Refresh the metadata, then call `pump`."""
+    def refresh(self, *, pause: bool = False) -> None:
+        """Refresh the metadata, then call `pump`; after a `pause` if there is nothing else to do.
+
+        After an error there is always a pause.
+        """
         if not self._refreshing:
             self._refreshing = True
-            self.run(self._refresh_and_pump())
+            self.run(self._refresh_and_pump(pause=pause))
 
-    async def _refresh_and_pump(self) -> None:
+    async def _refresh_and_pump(self, *, pause: bool) -> None:
         try:
             await self._cluster.refresh()
         except OttlaError:
             await self._cluster.pause(1)
+        else:
+            if pause:
+                await self._cluster.pause(0)
         finally:
             self._refreshing = False
         self._pump()
