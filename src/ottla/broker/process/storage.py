@@ -21,7 +21,7 @@ from ottla.broker.cluster.registration import (
     prepare,
 )
 from ottla.broker.cluster.store_mark import StoreMark
-from ottla.broker.configs.cluster_min_isr import agree_on_min_isr, initial_min_isr
+from ottla.broker.configs.cluster_min_isr import initial_min_isr, warn_of_own_min_isr
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.upkeep import checkpoint_interval_ms
 from ottla.broker.process.store_access import store_access
@@ -115,8 +115,7 @@ class Storage(BrokerPart):
         await ask(lambda: prepare(store, beginning))
         self.cluster_id = await ask(lambda: agree_on_cluster_id(store, proposed))
         self.secret = await ask(lambda: agree_on_secret(store, random_bytes))
-        now_ms = clock.now_ms()
-        await ask(lambda: agree_on_min_isr(store, settings, now_ms))
+        await ask(lambda: warn_of_own_min_isr(store, settings))
         self.log_directories = LogDirectories(
             filesystem,
             paths,
