@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -27,7 +26,6 @@ from ottla.lake.source.boundaries import Limits, assigned, boundaries, chosen, l
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.source.ledgers import judged, skipped_lines
-from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.reader import read_range
 from ottla.lake.source.source_options import StreamOptions
 from ottla.lake.tables.opening import existing_table
@@ -60,8 +58,8 @@ class TopicRead(NamedTuple):
     limits: Limits
 
 
-def planned_tasks(options: StreamOptions, narrowing: Narrowing) -> list[TaskRanges]:
-    """Return the tasks of a query with these options, whose ranges `narrowing` limits.
+def planned_tasks(options: StreamOptions) -> list[TaskRanges]:
+    """Return the tasks of a query with these options.
 
     Raises OttlaError if records were deleted, unless the options accept that.
     """
@@ -73,10 +71,7 @@ def planned_tasks(options: StreamOptions, narrowing: Narrowing) -> list[TaskRang
         for name in names:
             found = cluster.describe(name)
             described = replace(found, bounds=assigned(name, found.bounds, options))
-            since_ms = narrowing.since_ms
-            since = {} if since_ms is None else cluster.offsets_at(name, since_ms)
-            narrow = partial(narrowing.narrowed, name, since=since)
-            limits = limits_of_read(cluster, described, starts[name], ends[name], positions, narrow)
+            limits = limits_of_read(cluster, described, starts[name], ends[name], positions)
             planned.append(TopicRead(described, limits))
             for line in held_back_in(cluster, options.brokers, described, limits.ends):
                 _log.warning("%s", line)
