@@ -59,7 +59,6 @@ from ottla.lake.write.follow import follow
 from ottla.lake.write.load import load
 from ottla.lake.write.publish import (
     PublishOptions,
-    PublishPace,
     PublishProgress,
     PublishResult,
     publish,
@@ -99,7 +98,6 @@ __all__ = [
     "PartitionLedger",
     "Progress",
     "PublishOptions",
-    "PublishPace",
     "PublishProgress",
     "PublishResult",
     "Range",
