@@ -5,7 +5,6 @@ clean stop), and the three offset checkpoints.
 """
 
 from collections.abc import Mapping
-from functools import partial as given
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -13,7 +12,6 @@ from ottla.base.ids import TopicPartition
 from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
-from ottla.storage.directory.salvage import open_salvaged
 from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
 from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.disk.reserve import Ballast, Reserve
@@ -126,13 +124,11 @@ class LogDirectory:
         producer_expiration_ms: int,
         unique: UUID,
         now_ms: int,
-        salvages: bool = False,
     ) -> Log:
         """Open a partition's log, or begin it if it has no folder. May run in a thread.
 
         A folder of another topic of that name (deleted and recreated while this broker was down) is
-        renamed with the suffix `-stray` and kept. With `salvages` a damaged log is opened without
-        its unreadable parts. Raises StorageError.
+        renamed with the suffix `-stray` and kept. Raises StorageError.
         """
         folder = self.folder_of(partition)
         filesystem = self.filesystem
@@ -158,13 +154,14 @@ class LogDirectory:
             raise storage_error(error, folder, "open the log") from error
         checkpoints, run = self.checkpoints, self.run
         recovery_point = 0 if is_stray else checkpoints.recovery_points.get(partition, 0)
-        open_it = given(
-            open_log,
+        log = open_log(
             filesystem,
             folder,
             partition,
             config,
             log_start_offset=0 if is_stray else checkpoints.log_starts.get(partition, 0),
+            recovery_point=recovery_point,
+            clean=run.was_clean and partition in checkpoints.recovery_points and not is_stray,
             # With group commit no records are truncated in order to copy them from a leader again,
             # because the leader may be this broker.
             is_lossy=not run.kept_all and not run.flushes_first,
@@ -172,13 +169,8 @@ class LogDirectory:
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
-        clean = run.was_clean and partition in checkpoints.recovery_points and not is_stray
-        if salvages:
-            log = open_salvaged(filesystem, folder, open_it, recovery_point, clean=clean)
-        else:
-            log = open_it(recovery_point=recovery_point, clean=clean)
         if damaged_id is not None:
-            log.recovery.salvaged.append(
+            log.recovery.notes.append(
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
         self.run.note_read(partition)
