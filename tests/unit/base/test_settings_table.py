@@ -35,7 +35,6 @@ OURS = {
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
-    "coordination.sasl.mechanism",
     "coordination.user",
     "delegation.token.master.key",
     "group.max.count",
