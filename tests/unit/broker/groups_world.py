@@ -20,7 +20,7 @@ from ottla.group.coordinator.flights import Flights
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import NO_TOPICS
 from ottla.record.builder import BatchBuilder
-from ottla.record.header import read_header, set_base_offset
+from ottla.record.header import read_header
 from ottla.storage.segment.checked_batches import Window
 from ottla.testing.clock import ManualClock
 from ottla.wire.messages.classic_membership import (
@@ -88,7 +88,7 @@ class MemoryPartition:
             builder.append(0, key, value)
         batch = builder.build()
         base = self.log.log_end_offset
-        set_base_offset(batch, 0, base)
+        batch[:8] = base.to_bytes(8, "big")
         self.log.batches.append(bytes(batch))
         self.log.log_end_offset = base + len(records)
         return base, base + len(records) - 1

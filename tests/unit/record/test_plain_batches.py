@@ -6,7 +6,7 @@ import pytest
 
 from ottla.record.builder import build_batch
 from ottla.record.compression import Compression
-from ottla.record.header import HEADER_SIZE, computed_crc, set_base_offset
+from ottla.record.header import HEADER_SIZE, computed_crc
 from ottla.record.reader import batches
 from ottla.record.walk import Walk
 
@@ -16,7 +16,7 @@ def batch(base: int, count: int, attributes: int = 0) -> bytes:
     values = [b"v" * (n % 7) or None for n in range(count)]
     made = build_batch([1000 + n for n in range(count)], None, values)
     content = bytearray(bytes(made))
-    set_base_offset(content, 0, base)
+    content[:8] = base.to_bytes(8, "big")
     return bytes(content) if not attributes else marked(content, attributes)
 
 
