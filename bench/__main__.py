@@ -36,6 +36,7 @@ MODULES = (
     "controller_failover",
     "idle_isr",
     "thousand_partitions",
+    "many_partitions",
     "transactions",
     "groups",
     "quotas",

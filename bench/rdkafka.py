@@ -4,6 +4,7 @@ Prints one line of JSON.
 """
 
 import argparse
+import itertools
 import json
 import random
 import sys
@@ -14,10 +15,16 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 _RECORD_BYTES = 100
 _CHUNK = 10_000
+_WARM_UP_ROUNDS = 40
 
 
-def produce(bootstrap: str, topic: str, records: int, acks: str) -> dict[str, Any]:
-    """Produce records of 100 random bytes as fast as the client can, and wait for all answers."""
+def produce(
+    bootstrap: str, topic: str, records: int, acks: str, partitions: int = 0
+) -> dict[str, Any]:
+    """Produce records of 100 random bytes as fast as the client can, and wait for all answers.
+
+    With `partitions`, each record goes to the next partition; else the client chooses.
+    """
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -28,13 +35,17 @@ def produce(bootstrap: str, topic: str, records: int, acks: str) -> dict[str, An
     )
     chance = random.Random(1)
     values = [chance.randbytes(_RECORD_BYTES) for _ in range(1000)]
+    turns = itertools.cycle(range(partitions or 1))
     cpu_s, began_s = time.process_time(), time.perf_counter()
     done = 0
     while done < records:
         for value in values:
             while True:
                 try:
-                    producer.produce(topic, value)
+                    if partitions:
+                        producer.produce(topic, value, partition=next(turns))
+                    else:
+                        producer.produce(topic, value)
                     break
                 except BufferError:
                     producer.poll(0.01)
@@ -44,6 +55,33 @@ def produce(bootstrap: str, topic: str, records: int, acks: str) -> dict[str, An
     if left:
         raise RuntimeError(f"{left} records were not acknowledged")
     return _result(done, began_s, cpu_s)
+
+
+def trickle(bootstrap: str, topic: str, rounds: int, partitions: int) -> dict[str, Any]:
+    """Every 50 ms, produce 50 records to 50 random partitions; milliseconds until each answer."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "log_level": 0})
+    chance = random.Random(1)
+    value = chance.randbytes(_RECORD_BYTES)
+    taken: list[float] = []
+
+    def note(error: object, message: Any) -> None:
+        if error is not None:
+            raise RuntimeError(str(error))
+        taken.append(message.latency() * 1000)
+
+    for number in range(rounds + _WARM_UP_ROUNDS):
+        if number == _WARM_UP_ROUNDS:
+            producer.flush(60)
+            taken.clear()
+        due_s = time.perf_counter() + 0.05
+        for partition in chance.sample(range(partitions), min(50, partitions)):
+            producer.produce(topic, value, partition=partition, on_delivery=note)
+        while (left_s := due_s - time.perf_counter()) > 0:
+            producer.poll(left_s)
+    if producer.flush(60):
+        raise RuntimeError("records were not acknowledged")
+    taken.sort()
+    return {f"p{q}_ms": taken[int(len(taken) * q / 100)] for q in (50, 99)}
 
 
 def consume(
@@ -88,15 +126,20 @@ def _result(records: int, began_s: float, cpu_s: float) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("produce", "consume"))
+    parser.add_argument("action", choices=("produce", "trickle", "consume"))
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
     parser.add_argument("--records", type=int, required=True)
     parser.add_argument("--acks", default="all")
+    parser.add_argument("--partitions", type=int, default=0, help="send to each of them in turn")
     parser.add_argument("--authority", help="speak TLS, and trust this certificate")
     chosen = parser.parse_args()
     if chosen.action == "produce":
-        result = produce(chosen.bootstrap, chosen.topic, chosen.records, chosen.acks)
+        result = produce(
+            chosen.bootstrap, chosen.topic, chosen.records, chosen.acks, chosen.partitions
+        )
+    elif chosen.action == "trickle":
+        result = trickle(chosen.bootstrap, chosen.topic, chosen.records, chosen.partitions)
     else:
         result = consume(chosen.bootstrap, chosen.topic, chosen.records, chosen.authority)
     print(json.dumps(result))

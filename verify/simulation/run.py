@@ -239,6 +239,7 @@ def _fill(report: Report, run: SimulationRun, verdict: HistoryVerdict) -> None:
 def _settings(profile: Profile) -> dict[str, str]:
     return {
         "log.flush.policy": profile.flush_policy,
+        "log.flush.journal.min.logs": str(profile.journal_min_logs),
         "broker.session.timeout.ms": str(profile.session_ms),
         "min.insync.replicas": str(profile.min_in_sync),
         "default.replication.factor": str(profile.replication),

@@ -29,8 +29,8 @@ class SlowDisk(ThreadWorker):
         self.idle = threading.Event()
         self.idle.set()
 
-    def start(self, job):
-        super().start(lambda: (self.idle.wait(), job()))
+    def start(self, job, *, aside=False):
+        super().start(lambda: (self.idle.wait(), job()), aside=aside)
 
 
 async def is_refused(port):

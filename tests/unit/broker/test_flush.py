@@ -1,16 +1,20 @@
 """Group commit: one job at a time, everything dirty in it, nobody kept waiting for nothing."""
 
 import asyncio
+from random import Random
 
 from ottla.broker.partitions.flush import Flusher
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull
 from ottla.testing.clock import ManualClock
+from tests.unit.storage.logs import append
+from tests.unit.storage.test_flush_journal import TOPIC_ID, Broker, Disk, files
 
 
 class FakeLog:
     def __init__(self, error=None):
         self.error = error
         self.jobs = []
+        self.journal = None
 
     def prepare_flush(self, *, checkpoint=False):
         self.jobs.append(checkpoint)
@@ -145,3 +149,106 @@ def test_a_forgotten_partition_is_not_flushed():
         assert partition.flushed == 0
 
     run(scenario)
+
+
+class Replica:
+    """A partition with a log on a disk."""
+
+    topic_id = TOPIC_ID
+
+    def __init__(self, log):
+        self.log = log
+        self.durable = []
+
+    def on_flushed(self):
+        self.durable.append(self.log.flush_state.durable_offset)
+
+    def on_flush_failed(self, error):
+        raise AssertionError(error)
+
+    def flush_soon(self):
+        raise AssertionError("not within this test")
+
+
+def replicas_on(disk):
+    """Four replicas whose logs were flushed once."""
+    broker = Broker(disk)
+    broker.begin()
+    return broker, [Replica(log) for log in broker.logs.values()]
+
+
+async def append_and_flush(flusher, replicas):
+    for replica in replicas:
+        append(replica.log)
+        flusher.mark_dirty(replica)
+    await flusher.settle()
+
+
+def test_group_of_many_logs_goes_to_the_journal():
+    """The records are durable, and no log was flushed by itself."""
+
+    async def scenario(flusher):
+        _, replicas = replicas_on(Disk())
+        await append_and_flush(flusher, replicas)
+        assert [replica.durable for replica in replicas] == [[2]] * 4
+        assert {replica.log.flush_state.recovery_point for replica in replicas} == {1}
+        await append_and_flush(flusher, replicas[:2])
+        assert [one.log.flush_state.recovery_point for one in replicas] == [3, 3, 1, 1]
+
+    run(scenario, journal_from=3)
+
+
+def test_log_is_flushed_while_its_checkpoint_is_written():
+    """The checkpoint runs in the background; an acknowledgement does not wait for it."""
+
+    async def scenario(flusher):
+        _, replicas = replicas_on(Disk())
+        append(replicas[0].log)
+        flusher.mark_for_checkpoint(replicas[0])
+        append(replicas[0].log)
+        flusher.mark_dirty(replicas[0])
+        await flusher.settle()
+        assert replicas[0].log.flush_state.durable_offset == 3
+
+    run(scenario, journal_from=3)
+
+
+def test_full_journal_file_goes_once_its_logs_are_flushed(monkeypatch):
+    """They are flushed in the background, and the next file has taken its place."""
+    monkeypatch.setattr("ottla.broker.partitions.flush.FILE_BYTES", 1_500)
+    monkeypatch.setattr("ottla.storage.log.flush_journal.FILE_BYTES", 1_500)
+    disk = Disk()
+
+    async def scenario(flusher):
+        _, replicas = replicas_on(disk)
+        seen = set()
+        for _ in range(40):
+            await append_and_flush(flusher, replicas)
+            names = files(disk)
+            assert len(names) <= 3
+            seen.update(names)
+        assert len(seen) > 5
+        assert all(replica.durable[-1] == 41 for replica in replicas)
+
+    run(scenario, journal_from=3)
+    disk.crash(Random(1))
+    assert all(log.log_end_offset == 41 for log in Broker(disk).logs.values())
+
+
+def test_log_that_failed_keeps_the_journal(monkeypatch):
+    """Its records are durable there only; a deleted log needs nothing any more."""
+    monkeypatch.setattr("ottla.broker.partitions.flush.FILE_BYTES", 1_500)
+    monkeypatch.setattr("ottla.storage.log.flush_journal.FILE_BYTES", 1_500)
+    disk = Disk()
+
+    async def scenario(flusher):
+        _, replicas = replicas_on(disk)
+        await append_and_flush(flusher, replicas)
+        replicas[0].log.offline = "it failed"
+        for _ in range(20):
+            await append_and_flush(flusher, replicas[1:])
+        assert "ottla-journal-0000000000" in files(disk)
+
+    run(scenario, journal_from=3)
+    disk.crash(Random(1))
+    assert all(log.log_end_offset >= 2 for log in Broker(disk).logs.values())

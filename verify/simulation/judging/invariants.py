@@ -85,9 +85,9 @@ class Invariants:
         if (
             partition.group_commit
             and partition.leader is not None
-            and high_watermark > log.flush_state.recovery_point
+            and high_watermark > log.flush_state.durable_offset
         ):
-            what = f"high watermark {high_watermark} above flushed {log.flush_state.recovery_point}"
+            what = f"high watermark {high_watermark} above flushed {log.flush_state.durable_offset}"
             self._world.fail(f"unflushed: {where}: {what}")
         key = (machine.host, machine.starts, name)
         before = self._high_watermarks.get(key, 0)

@@ -95,6 +95,8 @@ class Profile:
     busy_share: float = 0.0
     # Whether ACLs and users change, and brokers go by them.
     guarded: bool = False
+    # From how many logs on a flush goes to the journal; 0 for never.
+    journal_min_logs: int = 0
 
     @property
     def replication(self) -> int:
@@ -142,4 +144,5 @@ def draw(seed: int | str, brokers: int | None = None) -> Profile:
         hasty_producers=1 if more.random() < 0.3 else 0,
         weights=weights,
         late_topics=Random(f"{seed}/profile/topics").choice([0, 0, 3]) if count > 1 else 0,
+        journal_min_logs=Random(f"{seed}/profile/journal").choice([0, 1, 1, 2, 3]),
     )

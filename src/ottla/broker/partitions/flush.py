@@ -1,33 +1,45 @@
-"""Group commit: one fsync job at a time, for all partitions appended to since the last one.
+"""Group commit: one flush at a time, for all partitions appended to since the last one.
 
 Records appended in one turn of the loop are flushed together; while the disk is busy, the next
-group gathers. A finished job advances the recovery points, so waiting requests are answered. If no
-request waits (acks=1, and no consumer at the end of the log), a job starts a few milliseconds
+group gathers. A finished flush advances the durable offsets, so waiting requests are answered. If
+no request waits (acks=1, and no consumer at the end of the log), a group starts a few milliseconds
 later, to keep the disk less busy.
+
+A group of many logs is written to the flush journal of their log directory, which costs one fsync
+for all (`FlushJournal`). Their own files are flushed in the background, as are checkpoints.
 """
 
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from typing import Protocol
 
 from ottla.base.clock import Clock
+from ottla.base.ids import TopicId
 from ottla.storage.disk.errors import StorageError
-from ottla.storage.log.flush import FlushJob
+from ottla.storage.log.flush import FlushJob, Tail
+from ottla.storage.log.flush_journal import FILE_BYTES, FlushJournal
 from ottla.storage.log.log import Log
 
 _RETRY_S = 1.0
 # How long a group gathers when no request waits for it.
 _RELAXED_S = 0.005
+# Threads that flush files at once: the disk serves them together.
+_THREADS = 8
+# Logs of one job in the background; preparing them must not hold the loop.
+_ASIDE_MAX = 100
 
 
 class Flushable(Protocol):
     """The part of a partition that the flusher uses."""
 
     log: Log
+    topic_id: TopicId
 
     def on_flushed(self) -> None: ...
 
@@ -37,10 +49,14 @@ class Flushable(Protocol):
 
 
 class Worker(Protocol):
-    """Runs blocking jobs outside the loop, one at a time."""
+    """Runs blocking jobs outside the loop."""
 
-    def start(self, job: Callable[[], None]) -> None:
-        """Run `job` as soon as the earlier ones are done."""
+    def start(self, job: Callable[[], None], *, aside: bool = False) -> None:
+        """Run `job` as soon as the earlier ones are done; with `aside`, beside the others."""
+        ...
+
+    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """Run jobs that raise nothing, in the thread of a job, and return when all are done."""
         ...
 
     def close(self) -> None:
@@ -49,15 +65,49 @@ class Worker(Protocol):
 
 
 class ThreadWorker:
-    """A thread, created for its first job."""
+    """Two threads and a pool, each created for its first job."""
 
     def __init__(self) -> None:
+        self._lanes = (_Lane("ottla-flush"), _Lane("ottla-flush-aside"))
+        self._pool: ThreadPoolExecutor | None = None
+
+    def start(self, job: Callable[[], None], *, aside: bool = False) -> None:
+        self._lanes[aside].start(job)
+
+    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+        if len(jobs) <= 1:
+            for job in jobs:
+                job()
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_THREADS, "ottla-flush-files")
+        for future in [self._pool.submit(_run_each, jobs[n::_THREADS]) for n in range(_THREADS)]:
+            future.result()
+
+    def close(self) -> None:
+        for lane in self._lanes:
+            lane.close()
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+def _run_each(jobs: Iterable[Callable[[], None]]) -> None:
+    for job in jobs:
+        job()
+
+
+class _Lane:
+    """A thread that runs jobs one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def start(self, job: Callable[[], None]) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="ottla-flush", daemon=True)
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
         self._jobs.put(job)
 
@@ -72,12 +122,60 @@ class ThreadWorker:
             job()
 
 
-Batch = list[tuple[Flushable, Log, FlushJob]]
-Outcome = list[tuple[Flushable, Log, FlushJob, StorageError | None]]
+@dataclass(slots=True)
+class _Flush:
+    """The flush of one log: by its own job, or as the tail that is written to a journal."""
+
+    partition: Flushable
+    log: Log
+    job: FlushJob | None = None
+    tail: Tail | None = None
+    error: StorageError | None = None
+
+    def run(self) -> None:
+        """Run the job. Errors are kept."""
+        assert self.job is not None
+        try:
+            self.job.run()
+        except StorageError as error:
+            self.error = error
+
+
+@dataclass(slots=True)
+class _Group:
+    """Flushes that run together. Once they are done, `waiters` are woken."""
+
+    aside: bool
+    jobs: list[_Flush] = field(default_factory=list)
+    tails: dict[FlushJournal, list[_Flush]] = field(default_factory=dict)
+    waiters: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def run(self, worker: Worker | None) -> None:
+        """Write the journals, then the logs' own files. Errors are kept in the flushes."""
+        for journal, flushes in self.tails.items():
+            found = [(one.partition.topic_id, one.tail) for one in flushes if one.tail is not None]
+            try:
+                errors = journal.write(found)
+            except StorageError as error:
+                errors = [error] * len(flushes)
+            for one, failure in zip(flushes, errors, strict=True):
+                one.error = failure
+        runs = [one.run for one in self.jobs]
+        if worker is None:
+            _run_each(runs)
+        else:
+            worker.run_all(runs)
+
+    @property
+    def flushes(self) -> list[_Flush]:
+        return [*self.jobs, *(one for flushes in self.tails.values() for one in flushes)]
 
 
 class Flusher:
-    """Flushes partitions in the background, or on the loop with `inline` (logs in memory)."""
+    """Flushes partitions in the background, or on the loop with `inline` (logs in memory).
+
+    From `journal_from` logs on, a group goes to the flush journal; 0 turns that off.
+    """
 
     def __init__(
         self,
@@ -86,132 +184,266 @@ class Flusher:
         *,
         inline: bool = False,
         worker: Worker | None = None,
+        journal_from: int = 0,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._inline = inline
+        self._journal_from = journal_from
         self._dirty: dict[Flushable, None] = {}
-        # The dirty partitions to flush with a checkpoint, from which a recovery can start.
-        self._checkpoints: set[Flushable] = set()
-        # Whether a job runs; the timer for the next job; whether a request waits for it.
-        self._running = False
+        # The partitions to flush in the background: True with a checkpoint, from which a recovery
+        # can start.
+        self._aside_dirty: dict[Flushable, bool] = {}
+        # The running group, and the one in the background.
+        self._group: _Group | None = None
+        self._aside: _Group | None = None
+        # The timer for the next group; whether a request waits for it.
         self._start: asyncio.Handle | None = None
         self._urgent = False
         self._worker = worker or ThreadWorker()
-        # Waiters for the running job, and for the one after it.
-        self._settled: list[asyncio.Future[None]] = []
-        self._next_settled: list[asyncio.Future[None]] = []
-        # Flush jobs since the start. Flush requests divided by jobs give the group size.
+        # Waiters for the next group, and for the next one in the background.
+        self._waiters: list[asyncio.Future[None]] = []
+        self._aside_waiters: list[asyncio.Future[None]] = []
+        self._debts: dict[FlushJournal, _Debts] = {}
+        self._closed = False
+        # Groups since the start. Flush requests divided by groups give the group size.
         self.jobs_total = 0
 
     # Hot: once per append.
     def mark_dirty(self, partition: Flushable) -> None:
-        """Include the partition in the next job."""
+        """Include the partition in the next group."""
         self._dirty[partition] = None
-        if self._start is None and not self._running:
+        if self._start is None and self._group is None:
             self._begin_soon()
 
     def hurry(self) -> None:
-        """Flush at the end of this turn, or with the next job, because a request waits."""
+        """Flush at the end of this turn, or with the next group, because a request waits."""
         if self._urgent or not self._dirty:
             return
         self._urgent = True
-        if not self._running:
+        if self._group is None:
             if self._start is not None:
                 self._start.cancel()
-            self._start = self._loop.call_soon(self._start_job)
+            self._start = self._loop.call_soon(self._start_group)
 
     def mark_for_checkpoint(self, partition: Flushable) -> None:
-        """Flush a partition with its indexes and a producer snapshot."""
-        self._checkpoints.add(partition)
-        self.mark_dirty(partition)
+        """Flush a partition with its indexes and a producer snapshot, in the background."""
+        self._aside_dirty[partition] = True
+        self._start_aside()
 
     def forget(self, partition: Flushable) -> None:
         """Forget a partition that was closed or moved to another directory."""
         self._dirty.pop(partition, None)
-        self._checkpoints.discard(partition)
+        self._aside_dirty.pop(partition, None)
+        self._start_aside()
 
     async def settle(self) -> None:
         """Wait until all partitions marked so far are flushed or have failed."""
-        if self._dirty or self._running:
+        waits = []
+        if self._dirty or self._group is not None:
             self.hurry()
-            settled = self._loop.create_future()
-            self._next_settled.append(settled)
-            await settled
+            waits.append(self._loop.create_future())
+            # Nothing is dirty while the running group holds all that was marked.
+            waiters = self._waiters if self._dirty or self._group is None else self._group.waiters
+            waiters.append(waits[-1])
+        if self._aside_dirty:
+            waits.append(self._loop.create_future())
+            self._aside_waiters.append(waits[-1])
+        elif self._aside is not None:
+            waits.append(self._loop.create_future())
+            self._aside.waiters.append(waits[-1])
+        for future in waits:
+            await future
 
     def close(self) -> None:
-        """Stop after the running job is done."""
+        """Stop after the running jobs are done."""
+        self._closed = True
         if self._start is not None:
             self._start.cancel()
         self._worker.close()
 
     def _begin_soon(self) -> None:
         if self._urgent or self._inline:
-            self._start = self._loop.call_soon(self._start_job)
+            self._start = self._loop.call_soon(self._start_group)
         else:
-            self._start = self._loop.call_later(_RELAXED_S, self._start_job)
+            self._start = self._loop.call_later(_RELAXED_S, self._start_group)
 
-    def _start_job(self) -> None:
-        batch = [
-            (
-                partition,
-                partition.log,
-                partition.log.prepare_flush(checkpoint=partition in self._checkpoints),
-            )
-            for partition in self._dirty
-        ]
-        self._dirty.clear()
-        self._checkpoints.clear()
+    def _start_group(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        was_urgent, self._urgent = self._urgent, False
         self._start = None
-        self._urgent = False
-        self._running = True
-        self.jobs_total += 1
-        self._settled, self._next_settled = self._next_settled, []
-        if self._inline:
-            self._finish(_run(batch))
+        group = _Group(aside=False, waiters=self._waiters)
+        self._waiters = []
+        busy = {one.partition for one in self._aside.jobs} if self._aside is not None else ()
+        is_large = len(dirty) >= self._journal_from
+        for partition in dirty:
+            # While a log's own job runs in the background, only the journal can take its tail.
+            is_busy = partition in busy
+            if (is_large or is_busy) and self._add_tail(group, partition):
+                continue
+            if is_busy:
+                self._dirty[partition] = None
+            else:
+                group.jobs.append(_direct(partition))
+        if self._dirty:
+            # The end of the group in the background starts the next group.
+            self._urgent = was_urgent
+        if not group.jobs and not group.tails:
+            if self._dirty:
+                self._waiters = group.waiters
+            else:
+                _wake(group.waiters)
             return
-        self._worker.start(partial(self._work, batch))
+        self.jobs_total += 1
+        self._group = group
+        self._run(group)
 
-    def _work(self, batch: Batch) -> None:
-        outcome = _run(batch)
+    def _add_tail(self, group: _Group, partition: Flushable) -> bool:
+        """Add the partition's unflushed end to the group, if the journal can take it."""
+        log = partition.log
+        journal = log.journal
+        if self._journal_from == 0 or journal is None or not journal.has_room:
+            return False
+        tail = log.flush_state.tail(log)
+        if tail is None:
+            return False
+        group.tails.setdefault(journal, []).append(_Flush(partition, log, tail=tail))
+        return True
+
+    def _start_aside(self) -> None:
+        """Start the next group in the background, unless one runs."""
+        if self._aside is not None:
+            return
+        if not self._aside_dirty:
+            waiters, self._aside_waiters = self._aside_waiters, []
+            _wake(waiters)
+            return
+        busy = {one.partition for one in self._group.jobs} if self._group is not None else ()
+        chosen = [one for one in self._aside_dirty if one not in busy][:_ASIDE_MAX]
+        if not chosen:
+            return
+        group = _Group(aside=True)
+        for partition in chosen:
+            checkpoint = self._aside_dirty.pop(partition)
+            group.jobs.append(_direct(partition, checkpoint=checkpoint))
+        if not self._aside_dirty:
+            group.waiters, self._aside_waiters = self._aside_waiters, []
+        self._aside = group
+        self._run(group)
+
+    def _run(self, group: _Group) -> None:
+        if self._inline:
+            group.run(None)
+            self._finish(group)
+            return
+        self._worker.start(partial(self._work, group), aside=group.aside)
+
+    def _work(self, group: _Group) -> None:
+        group.run(self._worker)
         # A loop that was closed without stopping the broker accepts no callbacks.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._finish, outcome)
+            self._loop.call_soon_threadsafe(self._finish, group)
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, group: _Group) -> None:
         now_ms = self._clock.now_ms()
-        for partition, log, job, error in outcome:
-            if partition.log is not log:
-                continue  # The partition was moved meanwhile, and its new log was flushed then.
-            if error is None:
-                log.on_flushed(job, now_ms)
-                partition.on_flushed()
+        if group.aside:
+            self._aside = None
+        else:
+            self._group = None
+        for one in group.flushes:
+            self._finish_one(one, now_ms)
+        if self._closed:
+            _wake([*group.waiters, *self._waiters, *self._aside_waiters])
+            return
+        for journal, flushes in group.tails.items():
+            self._note_debts(journal, flushes)
+        if group.aside:
+            for debts in self._debts.values():
+                self._settle_debts(debts)
+        if self._group is None and self._start is None:
+            if self._dirty:
+                self._begin_soon()
             else:
-                partition.on_flush_failed(error)
-                if not error.stops_log:  # The disk is full: there may be room later.
-                    self._loop.call_later(_RETRY_S, partition.flush_soon)
-        self._running = False
-        settled, self._settled = self._settled, []
-        if not self._dirty:
-            settled += self._next_settled
-            self._next_settled = []
-        else:
-            self._begin_soon()
-        for future in settled:
-            if not future.done():
-                future.set_result(None)
+                waiters, self._waiters = self._waiters, []
+                _wake(waiters)
+        self._start_aside()
+        _wake(group.waiters)
+
+    def _finish_one(self, one: _Flush, now_ms: int) -> None:
+        partition, log, error = one.partition, one.log, one.error
+        if partition.log is not log:
+            return  # The partition was moved meanwhile, and its new log was flushed then.
+        if error is not None:
+            partition.on_flush_failed(error)
+            if not error.stops_log:  # The disk is full: there may be room later.
+                self._loop.call_later(_RETRY_S, partition.flush_soon)
+            return
+        if one.job is not None:
+            log.on_flushed(one.job, now_ms)
+        elif one.tail is not None:
+            log.flush_state.on_journaled(one.tail, log.truncations)
+        partition.on_flushed()
+
+    def _note_debts(self, journal: FlushJournal, flushes: Sequence[_Flush]) -> None:
+        debts = self._debts.setdefault(journal, _Debts(journal))
+        for one in flushes:
+            if one.error is None and one.tail is not None:
+                debts.present[one.log] = (one.partition, one.tail.end_offset)
+        if journal.size < FILE_BYTES:
+            return
+        self._settle_debts(debts)
+        if not debts.old:
+            journal.roll()
+            debts.old, debts.present = debts.present, {}
+            self._settle_debts(debts)
+
+    def _settle_debts(self, debts: "_Debts") -> None:
+        """Have the logs in the old journal file flushed, then remove the file."""
+        if not debts.old:
+            return
+        debts.old = {
+            log: (partition, end)
+            for log, (partition, end) in debts.old.items()
+            if partition.log is log and _is_owed(log, end)
+        }
+        for log, (partition, _) in debts.old.items():
+            if not log.offline:
+                self._aside_dirty.setdefault(partition, False)
+        if not debts.old:
+            self._worker.start(debts.journal.removal_of_old(), aside=True)
 
 
-def _run(batch: Batch) -> Outcome:
-    outcome: Outcome = []
-    for partition, log, job in batch:
-        try:
-            job.run()
-        except StorageError as error:
-            outcome.append((partition, log, job, error))
-        else:
-            outcome.append((partition, log, job, None))
-    return outcome
+def _is_owed(log: Log, end: int) -> bool:
+    """Whether the log has records below `end` that only a journal makes durable.
+
+    A log that failed may need the journal at the next start, unless it was deleted.
+    """
+    if log.offline:
+        return log.filesystem.exists(log.folder)
+    return log.flush_state.recovery_point < min(end, log.log_end_offset)
+
+
+def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
+    for future in waiters:
+        if not future.done():
+            future.set_result(None)
+
+
+def _direct(partition: Flushable, *, checkpoint: bool = False) -> _Flush:
+    log = partition.log
+    return _Flush(partition, log, job=log.prepare_flush(checkpoint=checkpoint))
+
+
+@dataclass(slots=True)
+class _Debts:
+    """The logs with records that only a journal makes durable, and the end of these records.
+
+    `present` are those in the journal's present file, `old` those in the file before it.
+    """
+
+    journal: FlushJournal
+    present: dict[Log, tuple[Flushable, int]] = field(default_factory=dict)
+    old: dict[Log, tuple[Flushable, int]] = field(default_factory=dict)
 
 
 # After this many bytes or milliseconds, a log is flushed with a checkpoint.

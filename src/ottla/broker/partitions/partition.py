@@ -169,7 +169,7 @@ class Partition:
         """The log end offset; with group commit, the end of the flushed records."""
         log = self.log
         return (
-            min(log.flush_state.recovery_point, log.log_end_offset)
+            min(log.flush_state.durable_offset, log.log_end_offset)
             if self.group_commit
             else (log.log_end_offset)
         )

@@ -100,7 +100,7 @@ class ReplicaFetcher:
         """Fetch a partition's next records as soon as its existing records are flushed."""
         log = partition.log
         is_on_disk = not partition.group_commit or (
-            log.flush_state.recovery_point >= log.log_end_offset
+            log.flush_state.durable_offset >= log.log_end_offset
         )
         if not is_on_disk and partition.failure is None:
             self._flushing[partition] = None

@@ -103,7 +103,13 @@ class Replication(BrokerPart):
         self._session_ms = settings.integer("broker.session.timeout.ms")
         self._stop_mode = stop_mode
         self.directories = directories
-        self.flusher = Flusher(runtime.loop, clock, inline=inline, worker=worker)
+        self.flusher = Flusher(
+            runtime.loop,
+            clock,
+            inline=inline,
+            worker=worker,
+            journal_from=settings.integer("log.flush.journal.min.logs"),
+        )
         self.removals = Removals(runtime.loop, inline=inline)
         self.own = OwnRegistration(Registration(view.broker_id, 0, self._session_ms))
         self.throttles = Throttles(settings, clock)

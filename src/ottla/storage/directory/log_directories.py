@@ -77,6 +77,9 @@ class LogDirectories:
             self._placement.directories.append(directory)
             folders = directory.folders()
             self.found_at_start |= folders
+            for partition in directory.journal.pending:
+                if partition not in folders:
+                    directory.journal.drop(partition)
             self._placement.take_in(directory, folders)
         except StorageError as error:
             self.unusable[path] = error

@@ -24,6 +24,8 @@ from ottla.storage.files.names import (
     parse_partition_folder,
     stray_folder,
 )
+from ottla.storage.log.continuation import replay_journal
+from ottla.storage.log.flush_journal import FlushJournal
 from ottla.storage.log.log import Log
 from ottla.storage.log.open_log import begin_log, open_log
 from ottla.storage.log.relocation import leave
@@ -79,6 +81,7 @@ class LogDirectory:
                 ).directory_id
                 self.checkpoints = Checkpoints(filesystem, path)
                 self.run = Run(filesystem, path, flushes_first=flushes_first)
+                self.journal = FlushJournal(filesystem, path, lost_power=self.run.lost_power)
             except BaseException:
                 lock.close()
                 raise
@@ -138,6 +141,7 @@ class LogDirectory:
                 self.checkpoints.is_promised(partition) or filesystem.exists(folder)
             ):
                 self.run.note_read(partition)
+                self.journal.drop(partition)
                 return self._begin_log(partition, topic_id, config, producer_expiration_ms, now_ms)
             damaged_id = None
             if known is not None and partition_metadata.is_damaged(known, topic_id):
@@ -173,8 +177,9 @@ class LogDirectory:
             log.recovery.notes.append(
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
+        replay_journal(self.journal, log, topic_id, now_ms)
         self.run.note_read(partition)
-        log.reserve = self.reserve
+        self._adopt(log)
         # Without a known flush, the folder's name may be in the page cache alone.
         log.flush_state.has_new_folder = known != topic_id or recovery_point == 0
         return log
@@ -197,8 +202,13 @@ class LogDirectory:
             now_ms=now_ms,
         )
         log.flush_state.has_new_folder = True
-        log.reserve = self.reserve
+        self._adopt(log)
         return log
+
+    def _adopt(self, log: Log) -> None:
+        log.reserve = self.reserve
+        if self.run.flushes_first and not self.filesystem.in_memory:
+            log.journal = self.journal
 
     def take_out(self, partition: TopicPartition, unique: UUID) -> Departure:
         """Remove a log, whether it is open or not; its folder is renamed after this.
@@ -212,6 +222,7 @@ class LogDirectory:
             target = f"{self.path}/{deleted_folder(partition, unique)}"
             departure = Departure(self.filesystem, self.folder_of(partition), target, [], 0)
         self.run.note_read(partition)
+        self.journal.drop(partition)
         for known in (self.logs, self.refused):
             known.pop(partition, None)
         self.checkpoints.let_go(partition)
@@ -285,6 +296,7 @@ class LogDirectory:
         Raises StorageError, with the directory closed uncleanly.
         """
         try:
+            self.journal.close(clean=clean and not self.failure and not self.refused)
             job = self.prepare_checkpoints(high_watermarks)
             if clean and not self.failure:
                 job.run()

@@ -77,6 +77,9 @@ class FlushJob:
     # The folder itself is new: its name must be on the disk before its records count as flushed.
     sync_parent: bool = False
     epoch_changes: int = 0
+    # The base offset and size of the active segment when the job was made.
+    active_base: int = -1
+    active_size: int = 0
     # Set by `run` if the disk was too full for side files. They are derived, so a later flush
     # writes them.
     postponed: bool = False
@@ -213,6 +216,26 @@ def _write(filesystem: FileSystem, side_file: SideFile) -> None:
         file.close()
 
 
+@dataclass(slots=True)
+class Tail:
+    """The unflushed end of a log's active segment, to be copied into the flush journal.
+
+    It has `size` bytes from `position` of `file`. The log ended at `start_offset` before them, and
+    ends at `end_offset` after them. A later truncation makes it void.
+    """
+
+    folder: str
+    file: File
+    position: int
+    size: int
+    start_offset: int
+    end_offset: int
+    segment_base: int
+    truncations: int
+
+
+# A longer end is flushed in its own file, instead of being written twice.
+TAIL_BYTES_MAX = 64 << 10
 # Number of snapshots kept whose offset is no segment's base offset: the newest one, and the one
 # that the last recovery point checkpoint may need.
 LOOSE_SNAPSHOTS_KEPT = 2
@@ -238,9 +261,12 @@ class FlushState:
 
     __slots__ = (
         "_checkpointed_size",
+        "_durable_base",
+        "_durable_size",
         "_epoch_changes_written",
         "_last_job",
         "_rolled_snapshots",
+        "durable_offset",
         "has_new_files",
         "has_new_folder",
         "last_flush_ms",
@@ -257,8 +283,12 @@ class FlushState:
         checkpointed_size: int,
         now_ms: int,
     ) -> None:
-        # All records below this offset are on the disk.
+        # All records below this offset are in flushed segments.
         self.recovery_point = recovery_point
+        # All records below this offset are on the disk, in segments or in the flush journal.
+        self.durable_offset = recovery_point
+        # The size up to which the segment with this base offset is on the disk; -1 if unknown.
+        self._durable_base, self._durable_size = -1, 0
         self.last_flush_ms = now_ms
         # Closed segments that may not be flushed yet. After recovery: the segments that it had to
         # read.
@@ -308,8 +338,49 @@ class FlushState:
             or len(job.rolled) > len(self._rolled_snapshots)
         ):
             self._add_checkpoint(job, log)
+        job.active_base, job.active_size = active.base_offset, active.size
         self._last_job = job
         return job
+
+    def tail(self, log: FlushableLog) -> Tail | None:
+        """Return the unflushed end of `log`; None if only a `FlushJob` makes it durable.
+
+        That is so if the log has other news than batches in its active segment, or too many.
+        """
+        active = log.segments.active
+        size = active.size - self._durable_size
+        if (
+            self._durable_base != active.base_offset
+            or not 0 < size <= TAIL_BYTES_MAX
+            or self.has_new_files
+            or self.has_new_folder
+            or self.rolled
+            or log.leader_epochs.changes != self._epoch_changes_written
+            or active.has_new_removals
+            or log.ledger.has_news
+        ):
+            return None
+        end = log.log_end_offset
+        active.remember(end, active.size)
+        return Tail(
+            log.folder,
+            active.file,
+            self._durable_size,
+            size,
+            self.durable_offset,
+            end,
+            active.base_offset,
+            log.truncations,
+        )
+
+    def on_journaled(self, tail: Tail, truncations: int) -> None:
+        """Record that `tail` is in the flush journal; `truncations` is the log's present count."""
+        if tail.truncations == truncations and tail.end_offset > self.durable_offset:
+            self._note_durable(tail.end_offset, tail.segment_base, tail.position + tail.size)
+
+    def _note_durable(self, offset: int, segment_base: int, size: int) -> None:
+        self.durable_offset = offset
+        self._durable_base, self._durable_size = segment_base, size
 
     def _add_checkpoint(self, job: FlushJob, log: FlushableLog) -> None:
         active, end = log.segments.active, log.log_end_offset
@@ -332,6 +403,8 @@ class FlushState:
         is_valid = job.truncations == truncations
         if is_valid:
             self.recovery_point = max(self.recovery_point, job.target_offset)
+            if job.target_offset >= self.durable_offset:
+                self._note_durable(job.target_offset, job.active_base, job.active_size)
         if job.sync_parent:
             self.has_new_folder = False
         if now_ms is not None:
@@ -371,6 +444,7 @@ class FlushState:
         Earlier segments are unchanged.
         """
         self._checkpointed_size = 0
+        self._durable_base = -1
         base = -1 if last is None else last.base_offset
         self.rolled = [segment for segment in self.rolled if segment.base_offset < base]
         self._rolled_snapshots = [kept for kept in self._rolled_snapshots if kept[0] <= base]
@@ -386,6 +460,8 @@ class FlushState:
     def lower_recovery_point(self, offset: int) -> None:
         """Treat everything from `offset` on as not flushed."""
         self.recovery_point = min(self.recovery_point, offset)
+        self.durable_offset = min(self.durable_offset, offset)
+        self._durable_base = -1
 
     def forget_epochs_file(self) -> None:
         """Have the leader epoch file written with the next flush: the epochs were replaced."""

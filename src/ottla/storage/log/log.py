@@ -30,6 +30,7 @@ from ottla.storage.files.offset_ledger import OffsetLedger
 from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH, LeaderEpochs
 from ottla.storage.log.copied_gaps import note_copied_batch
 from ottla.storage.log.flush import FlushJob, FlushState
+from ottla.storage.log.flush_journal import FlushJournal
 from ottla.storage.producers import snapshot as producer_snapshot
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.recovery.recovery import Recovery
@@ -142,6 +143,8 @@ class Log:
         self.recovery = loaded.recovery
         # The disk reserve, set by the log directory; None for a log outside of one.
         self.reserve: Reserve | None = None
+        # The flush journal, set by the log directory; None if the log is flushed by itself only.
+        self.journal: FlushJournal | None = None
         is_internal = topic_partition.topic in INTERNAL_TOPICS
         self._use_as_leader = _OWN if is_internal else _RECORDS
         self._use_as_follower = DiskUse.COPIED_OWN if is_internal else DiskUse.COPIED_RECORDS

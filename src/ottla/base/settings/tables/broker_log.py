@@ -107,6 +107,10 @@ LOG: tuple[Setting, ...] = (
             "os trusts the page cache.",
             differs="Kafka has no such setting and behaves like os: a power cut may take what "
             "it acknowledged. Here acks=all means on disk."),
+    Setting("log.flush.journal.min.logs", INT, 3, at_least(0), READ_ONLY,
+            "Number of logs in one flush from which their records are written to the flush "
+            "journal of the log directory, with one fsync for all; 0 turns the journal off.",
+            differs="Kafka has no such setting: it flushes each log by itself, if at all."),
     Setting("log.message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPE, CLUSTER_WIDE,
             "Whether records carry the time of their creation or of their arrival."),
     Setting("log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), CLUSTER_WIDE,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.base.chance import set_chance
@@ -28,11 +28,15 @@ class SimulatedWorker:
         # The jobs that are not done, oldest first, with their timers.
         self._jobs: deque[tuple[Callable[[], None], asyncio.TimerHandle]] = deque()
 
-    def start(self, job: Callable[[], None]) -> None:
+    def start(self, job: Callable[[], None], *, aside: bool = False) -> None:  # noqa: ARG002
         begin_s = max(self._loop.time(), self._free_at_s)
         self._free_at_s = begin_s + self._process.blocking_delay_s()
         timer = self._loop.call_at(self._free_at_s, self._do, context=self._process.context)
         self._jobs.append((job, timer))
+
+    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+        for job in jobs:
+            job()
 
     def close(self) -> None:
         while self._jobs:
