@@ -37,6 +37,7 @@ MODULES = (
     "idle_isr",
     "thousand_partitions",
     "many_partitions",
+    "flush_ways",
     "transactions",
     "groups",
     "quotas",

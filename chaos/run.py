@@ -43,7 +43,12 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
     something went wrong stays in `folder`.
     """
     rng = random.Random(plan.seed)
-    settings = {"log.flush.policy": plan.flush, "min.insync.replicas": str(plan.min_isr)}
+    settings = {
+        "log.flush.policy": plan.flush,
+        # So that few partitions use the flush journal, too.
+        "log.flush.journal.min.logs": "1",
+        "min.insync.replicas": str(plan.min_isr),
+    }
     with cluster(
         folder,
         plan.store,

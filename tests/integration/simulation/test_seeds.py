@@ -17,6 +17,7 @@ from verify.simulation.worlds.secure import draw_secure
 SEEDS = 20
 # What the laws must have been in danger of, over all seeds together.
 SIGHTS = [
+    "continued by the flush journal",
     "elected alone",
     "elected from ELR",
     "fsync error",

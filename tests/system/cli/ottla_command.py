@@ -1,8 +1,7 @@
-"""The real command as a subprocess, and what it answered."""
+"""The real command in a process of its own, and what it answered."""
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from ottla.cli.command import cli
+from tests.system.cli.forked import run_forked
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,9 @@ class Command:
 
     def try_to(self, *words: str, stdin: str | bytes = b"", timeout_s: float = 200) -> Answer:
         """Run the command, whatever comes of it."""
-        done = subprocess.run(
-            self.line(*words),
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-            env=self.environment,
-        )
-        return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        code, out, error = run_forked(words, self.environment, given, timeout_s)
+        return Answer(code, out.decode(), error.decode())
 
     def __call__(self, *words: str, stdin: str | bytes = b"") -> Answer:
         """Run the command, which must succeed."""

@@ -33,6 +33,8 @@ class Sights:
                 self._opened[key] = None
                 if partition.log.recovery.truncated_bytes:
                     self._world.count("torn tail cut")
+                if any("by the flush journal" in note for note in partition.log.recovery.notes):
+                    self._world.count("continued by the flush journal")
             decisions = broker.parts.controller.decisions.of(partition.topic_partition)
             if not decisions:
                 continue
