@@ -159,10 +159,24 @@ def raise_descriptors_max() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+def broker_process(broker_id: int) -> str:
+    """Return the process name of a broker of `ottla start --brokers`."""
+    return f"ottla broker {broker_id}"[:15]
+
+
 def name_process(name: str) -> None:
     """Set the name that `ps`, `top` and `pgrep` show, up to 15 letters; on Linux only."""
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as file:
-        file.write(name[:15])
+        file.write(name)
+
+
+def process_name(pid: int) -> str | None:
+    """Return the name of a process, as set by `name_process`; None if it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return None
 
 
 # mallopt's parameter, and a threshold: uvloop has a buffer of 256 KiB per TLS connection.

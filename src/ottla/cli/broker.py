@@ -1,4 +1,4 @@
-"""`ottla broker`: runs, lists, empties and removes brokers."""
+"""`ottla broker`: runs, restarts, empties and removes brokers."""
 
 import logging
 from pathlib import Path
@@ -14,14 +14,17 @@ from ottla.cli.start.start import LOG_LAYOUT
 from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
+from ottla.cli.text.words import interval
 from ottla.client.admin import Admin
 from ottla.operations.moves import carry_out, to_json
 from ottla.operations.placement import plan_drain
+from ottla.operations.restart import pids
+from ottla.operations.restart import restart as restart_broker
 
 
 @click.group()
 def broker() -> None:
-    """Run a broker from a server.properties file; list, empty and remove brokers."""
+    """Run a broker from a server.properties file; list, restart, empty and remove brokers."""
 
 
 @broker.command()
@@ -82,19 +85,20 @@ def drain(
         click.echo(f"Broker {broker_id} {what}{' any more' if plan else ''}.")
 
 
-_COLUMNS = ["broker", "address", "rack", "controller"]
+_COLUMNS = ["broker", "address", "rack", "controller", "pid"]
 
 
 @broker.command(name="list")
 @connected
 @options.output
 async def list_(admin: Admin, form: str) -> None:
-    """List the live brokers.
+    """List the live brokers; if on this machine, with the process.
 
     \b
     ottla broker list
     ottla broker list -o json
     """  # noqa: D301
+    processes = await pids(admin)
     found = await admin.cluster.describe()
     show(
         form,
@@ -104,6 +108,7 @@ async def list_(admin: Admin, form: str) -> None:
                 "address": str(one.address),
                 "rack": one.rack,
                 "controller": one.broker_id == found.controller_id,
+                "pid": processes.get(one.broker_id),
             }
             for one in found.brokers
         ],
@@ -139,6 +144,30 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
         show_one("json", {"removed": broker_id, "replicas_left": left})
         return
     click.echo(f"Broker {broker_id} is removed.")
+
+
+@broker.command()
+@click.argument("broker_id", type=int, metavar="ID")
+@click.option(
+    "--timeout", type=interval, default="2m", show_default=True, help="How long to wait at most."
+)
+@connected
+@options.output
+async def restart(admin: Admin, broker_id: int, timeout: int, form: str) -> None:
+    """Restart one broker of `ottla start --brokers`, on this machine.
+
+    \b
+    ottla broker restart 2
+    ottla broker restart 2 --timeout 5m -o json
+
+    The broker hands its partitions over, stops in order, and is started with the same settings.
+    Clients continue with the other brokers. The command ends when the broker is back.
+    """  # noqa: D301
+    old, new = await restart_broker(admin, broker_id, timeout / 1000)
+    if form == "json":
+        show_one("json", {"broker": broker_id, "old_pid": old, "pid": new})
+    else:
+        click.echo(f"Broker {broker_id} is back: process {new}, before {old}.")
 
 
 _log = logging.getLogger(__name__)

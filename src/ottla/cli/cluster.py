@@ -84,6 +84,30 @@ def _balance_sentence(plan: BalancePlan) -> str:
     return "; ".join(parts)
 
 
+@cluster.command()
+@connected
+@options.output
+@click.pass_context
+async def controller(context: click.Context, admin: Admin, form: str) -> None:
+    """Show which broker controls the cluster. The exit code is 1 if none does.
+
+    \b
+    ottla cluster controller
+    """  # noqa: D301
+    found = await admin.cluster.describe()
+    addresses = {broker.broker_id: str(broker.address) for broker in found.brokers}
+    broker_id = live_controller(found)
+    if form == "json":
+        address = None if broker_id is None else addresses[broker_id]
+        show_one("json", {"controller": broker_id, "address": address})
+    elif broker_id is None:
+        click.echo("no broker is controller now", err=True)
+    else:
+        click.echo(f"broker {broker_id} at {addresses[broker_id]}")
+    if broker_id is None:
+        context.exit(1)
+
+
 _BROKER_COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "not_in_sync"]
 
 

@@ -125,7 +125,7 @@ def test_brokers_and_partitions_of_kafka(kafka: Command) -> None:
     assert (row["broker"], row["state"], row["not_in_sync"]) == (1, "alive", 0)
     assert row["leads"] == told["partition_count"] >= 2
     assert kafka("cluster", "health").lines[0] == "all is well"
-    assert kafka("cluster", "describe", "-o", "json").json["controller"] == 1
+    assert kafka("cluster", "controller", "-o", "json").json["controller"] == 1
     (row,) = kafka("partition", "elect", "--preferred", "placed-1", "-o", "json").json
     assert (row["partition"], row["outcome"], row["leader"]) == ("placed-1", "not needed", 1)
     assert kafka("partition", "elect", "--all", "-o", "json").json == []

@@ -158,12 +158,22 @@ def test_brokers_whose_starter_dies_while_they_start_stop_in_order(tmp_path: Pat
     assert "mistake" not in error
 
 
-def test_the_processes_of_brokers_have_names(tmp_path: Path) -> None:
-    """As `ps` and `pkill -x` know them."""
+def test_a_broker_is_restarted_under_the_same_command(tmp_path: Path) -> None:
+    """Its process is another one, listed and named; what was acknowledged is there."""
     with started(tmp_path / "data") as (run, starter):
-        names = [Path(f"/proc/{pid}/comm").read_text() for pid in children(starter.pid)]
-        assert sorted(names) == ["ottla broker 1\n", "ottla broker 2\n", "ottla broker 3\n"]
-        assert [row["broker"] for row in run("broker", "list", "-o", "json").json] == [1, 2, 3]
+        run("produce", "t", stdin="a\n")
+        listed = {row["broker"]: row["pid"] for row in run("broker", "list", "-o", "json").json}
+        assert sorted(listed.values()) == children(starter.pid)
+        names = [Path(f"/proc/{listed[n]}/comm").read_text() for n in (1, 2, 3)]
+        assert names == ["ottla broker 1\n", "ottla broker 2\n", "ottla broker 3\n"]
+        done = run("broker", "restart", "2", "-o", "json").json
+        assert (done["broker"], done["old_pid"]) == (2, listed[2])
+        assert sorted({**listed, 2: done["pid"]}.values()) == children(starter.pid)
+        until(lambda: run.try_to("cluster", "health").code == 0)
+        assert run("consume", "t").lines == ["a"]
+        assert "there is no live broker 9; those of this cluster are 1, 2, 3" in run.refused(
+            "broker", "restart", "9"
+        )
         starter.send_signal(signal.SIGINT)
         assert starter.wait(_PATIENCE_S) == 0
         assert children(starter.pid) == []

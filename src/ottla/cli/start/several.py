@@ -21,7 +21,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import OneLineFormatter
 from ottla.base.private_files import make_private_folder, write_private
 from ottla.base.settings import BrokerSettings, properties_text
-from ottla.base.system import name_process
+from ottla.base.system import broker_process, name_process
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ _PROPERTIES = re.compile(r"broker-(\d+)\.properties")
 # stops a single broker.
 ALL_STOP = signal.SIGINT
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
+# A broker that is to be restarted ends with this exit code (EX_TEMPFAIL of sysexits).
+_AGAIN = 75
 _REPLICAS = 3
 # For brokers that are started by hand: the first consumer of a group need not wait for others.
 AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
@@ -219,6 +221,9 @@ class Brokers:
         if number is None or self._stopping:
             return
         code = os.waitstatus_to_exitcode(status)
+        if code == _AGAIN:
+            self._fork(number, BrokerSettings(self._plan.settings(number)))
+            return
         if code == 0:
             _log.warning(
                 "broker %d was stopped; the others go on. `ottla broker run %s` starts it again",
@@ -257,13 +262,18 @@ class Brokers:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._ports_out, f"{number} {broker.port}\n".encode())
 
-        # A closed terminal ends the parent, and with it, in order, the brokers.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        name_process(f"ottla broker {number}")
+        again = threading.Event()
+
+        def on_restart(_number: int, _frame: object) -> None:
+            again.set()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        signal.signal(signal.SIGHUP, on_restart)
+        name_process(broker_process(number))
         code = 1
         try:
             run(settings, on_ready=on_ready, ends_with_others=True)
-            code = 0
+            code = _AGAIN if again.is_set() else 0
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
         except Exception:  # noqa: BLE001
