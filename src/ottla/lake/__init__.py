@@ -53,6 +53,7 @@ from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter, LoadLost
 from ottla.lake.write.changelog import changelog
+from ottla.lake.write.changelog_state import changelog_as_of
 from ottla.lake.write.compact import CompactionResult, compact
 from ottla.lake.write.expire import ExpiryResult, expire
 from ottla.lake.write.follow import follow
@@ -122,6 +123,7 @@ __all__ = [
     "certificate",
     "certificate_text",
     "changelog",
+    "changelog_as_of",
     "columns",
     "compact",
     "decode_from",

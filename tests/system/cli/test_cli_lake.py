@@ -214,13 +214,14 @@ def test_a_changelog_has_progress_and_numbers(
     assert numbers(metrics)["ottla_lake_last_run_success"] == 0
 
 
+@pytest.mark.parametrize("kind", ["latest", "history"])
 def test_a_file_may_say_a_table_with_a_row_of_each_key(
-    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path, kind: str
 ) -> None:
     """All commands take it: run, follow, status, history, verify."""
     topic = make_topic()
     path = Path(pipeline(tmp_path, topic))
-    said = path.read_text().replace("[spark]", 'kind = "latest"\n[spark]')
+    said = path.read_text().replace("[spark]", f'kind = "{kind}"\n[spark]')
     path.write_text(said)
 
     def change(value: bytes) -> None:
@@ -234,12 +235,12 @@ def test_a_file_may_say_a_table_with_a_row_of_each_key(
     assert run("lake", "status", str(path), "-o", "json").json["lag_offsets"] == 1
     assert "1 change applied" in run("lake", "follow", str(path), "--once").out
     status = run("lake", "status", str(path), "-o", "json").json
-    assert (status["rows"], status["lag_offsets"]) == (1, 0)
+    assert (status["rows"], status["lag_offsets"]) == (1 if kind == "latest" else 2, 0)
     kinds = [one["kind"] for one in run("lake", "history", str(path), "-o", "json").json]
     assert kinds == ["changelog", "changelog"]
     assert run("lake", "verify", str(path)).out.splitlines()[-1].startswith("proven")
-    path.write_text(said.replace("latest", "newest"))
-    assert "it is one of rows, latest" in run.try_to("lake", "run", str(path)).error
+    path.write_text(said.replace(kind, "newest"))
+    assert "it is one of rows, latest, history" in run.try_to("lake", "run", str(path)).error
 
 
 @pytest.mark.parametrize("verb", ["run", "follow"])

@@ -43,12 +43,12 @@ def keep(node: Node, topic: str, target: Path, **options: Any) -> ottla.lake.Loa
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
 
 
-def tables(node: Node, topic: str, folder: Path) -> Path:
+def tables(node: Node, topic: str, folder: Path, kind: str) -> Path:
     """A table of two commits."""
     write(node, topic, RECORDS, 1_700_000_000_000)
-    keep(node, topic, folder)
+    keep(node, topic, folder, kind=kind)
     write(node, topic, LATER, 1_700_000_001_000)
-    keep(node, topic, folder)
+    keep(node, topic, folder, kind=kind)
     return folder
 
 
@@ -81,38 +81,59 @@ def resurrected(rows: pa.Table) -> pa.Table:
 
 EDITS: dict[str, tuple[str, Edit, str]] = {
     "an altered value": (
+        "latest",
         lambda rows: where(rows, 4, "value", b"9"),
         "rows that differ from the topic's records: 4",
     ),
     "an altered time": (
+        "latest",
         lambda rows: where(rows, 4, "timestamp", 0),
         "rows that differ from the topic's records: 4",
     ),
     "a removed key": (
+        "latest",
         lambda rows: without(rows, 5),
         "changes of keys that the table does not have: 5",
     ),
     "a resurrected key": (
+        "latest",
         resurrected,
         "bucket 0 holds a key of a partition twice (PARTITION:OFFSET): 0:3",
     ),
     "a key twice": (
+        "latest",
         lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]),
         "bucket 0 holds a key of a partition twice",
     ),
     "an earlier record of a key": (
+        "latest",
         lambda rows: where(where(rows, 6, "value", b"1"), 6, "offset", 1),
         "rows that a later change outdates: 1",
+    ),
+    "an altered valid_from": (
+        "history",
+        lambda rows: where(rows, 4, "valid_from", 0),
+        "values that hold from or to other times than the topic says (PARTITION:OFFSET): 0:4",
+    ),
+    "an altered valid_to": (
+        "history",
+        lambda rows: where(rows, 6, "valid_to", 1_800_000_000_000_000),
+        "values that hold from or to other times than the topic says (PARTITION:OFFSET): 0:6",
+    ),
+    "a removed value": (
+        "history",
+        lambda rows: without(rows, 4),
+        "changes of keys that the table does not have: 4",
     ),
 }
 
 
-@pytest.mark.parametrize(("edit", "wanted"), EDITS.values(), ids=EDITS.keys())
+@pytest.mark.parametrize(("kind", "edit", "wanted"), EDITS.values(), ids=EDITS.keys())
 def test_what_was_changed_is_named(
-    node: Node, make_topic: MakeTopic, tmp_path: Path, edit: Edit, wanted: str
+    node: Node, make_topic: MakeTopic, tmp_path: Path, kind: str, edit: Edit, wanted: str
 ) -> None:
-    target = tables(node, make_topic(node, partitions=1), tmp_path)
-    (file,) = existing_table(str(target)).live_files()
+    target = tables(node, make_topic(node, partitions=1), tmp_path, kind)
+    (file,) = [one for one in existing_table(str(target)).live_files() if not one.closed]
     path = target / file.path
     pq.write_table(edit(pq.ParquetFile(path).read()), path, store_schema=False)
     found = said(target, node)
@@ -126,7 +147,7 @@ def test_what_was_changed_is_named(
 def test_a_stale_file_of_an_earlier_commit_is_named(
     node: Node, make_topic: MakeTopic, tmp_path: Path, part: str
 ) -> None:
-    target = tables(node, make_topic(node, partitions=1), tmp_path)
+    target = tables(node, make_topic(node, partitions=1), tmp_path, "latest")
     first, second = list(existing_table(str(target)).history())
     (old,), (new,) = getattr(first, part)[:1], getattr(second, part)[:1]
     before = (target / old.path).read_bytes()
@@ -142,7 +163,7 @@ def test_jobs_of_spark_find_the_same(
     node: Node, spark: Any, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
     """Topic and buckets are read by tasks; their files of work are gone afterwards."""
-    target = tables(node, make_topic(node, partitions=1), tmp_path)
+    target = tables(node, make_topic(node, partitions=1), tmp_path, "latest")
     sound = ottla.lake.verify(str(target), bootstrap=node.bootstrap, spark_session=spark)
     assert (sound.problems, sound.compared) == ([], 4)
     (file,) = existing_table(str(target)).live_files()

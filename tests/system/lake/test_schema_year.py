@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
+from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, run_here
 from ottla.lake.model.decode_spec import columns
 from ottla.lake.tables.formats import Format as TableFormat
@@ -67,7 +68,7 @@ def test_spark_reads_a_table_of_parquet_files_with_narrower_and_wider_columns(
 def test_changelog_follows_fields_that_come_and_types_that_widen(
     node: Node, make_topic: MakeTopic, tmp_path: Path, kind: TableFormat
 ) -> None:
-    """Also in buckets that a run does not touch."""
+    """Also in buckets that a run does not touch; the values of a history in Delta keep theirs."""
     topic, target = make_topic(node, partitions=1), tmp_path / "orders"
     keep = partial(
         ottla.lake.changelog,
@@ -92,6 +93,11 @@ def test_changelog_follows_fields_that_come_and_types_that_widen(
         assert producer.flush(120) == 0
         decode = Decode(value=Format("json", columns(types)))
         keep(str(target), decode=decode)
+        if kind == "delta" and turn:
+            with pytest.raises(OttlaError, match="values of a history that have ended"):
+                keep(str(tmp_path / "history"), kind="history", decode=decode)
+        else:
+            keep(str(tmp_path / "history"), kind="history", decode=decode)
         found = BY_FORMAT.get(kind, by_duckdb)(target)
         rows = sorted(plain(found, ["id", "o"]), key=repr)
         assert rows == sorted(wanted.values(), key=repr)

@@ -55,11 +55,13 @@ def changelog(topic: str, target: str, bootstrap: str, form: str, **given: Any) 
     \b
     ottla lake changelog planes --to /lake/planes
     ottla lake changelog planes --to /lake/planes --format delta
+    ottla lake changelog planes --to /lake/positions --kind history
     ottla lake changelog planes --to /lake/planes --every 10s
     ottla lake changelog shop.orders --to /lake/orders --key json --value debezium-json
 
     The row of a key is its latest record. A record with a null value deletes the row, and so does a
-    Debezium envelope with op d. Run again, it applies only new records. Killed at any step it
+    Debezium envelope with op d. A history has a row for each record, with the time for which it was
+    valid (valid_from, valid_to). Run again, it applies only new records. Killed at any step it
     neither loses nor repeats a change. If two run with --every, the older one stops.
     """  # noqa: D301
     loads = import_lake()

@@ -2,7 +2,7 @@
 
 files   have the bytes, columns and rows that their manifests hash
 state   each key of a partition occurs once; the latest value of a key is visible, other changes are
-        hidden
+        hidden; in a history, each value is valid until the next change of its key
 topic   each row is the record at its offset; no key has a later record below the table's position;
         no key is missing
 
@@ -20,24 +20,31 @@ from ottla.lake.check.damaged_files import DamagedFiles
 from ottla.lake.check.differences import Differences, named
 from ottla.lake.check.files import NO_BOUNDS, FileFindings, LogBounds, checked_rows
 from ottla.lake.check.report import CheckFindings
+from ottla.lake.job.merge_task import changelog_hash
 from ottla.lake.job.spilled import read_pieces
-from ottla.lake.model.layout import layout_of
+from ottla.lake.model.layout import FileLayout, layout_of
 from ottla.lake.model.manifest import Changelog, DataFile, TableSchema
-from ottla.lake.model.row_hash import MODULUS, batch_hash, header_texts
-from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows.changelog_columns import Flags
+from ottla.lake.model.row_hash import MODULUS, header_texts
+from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
+from ottla.lake.rows.changelog_columns import Flags, holds
 from ottla.lake.rows.key_changes import (
     Numbers,
     buckets_of,
     ends_group,
+    extended,
     integers,
     is_latest,
     key_codes,
     latest_changes,
     merged,
+    nothing_yet,
 )
 from ottla.lake.rows.proof_rows import TypedCheck
 from ottla.lake.store.store import FileStore
+
+_FROM, _TO = (one.name for one in VALIDITY)
+# The end of the validity of a current value.
+_HOLDS = np.int64((1 << 63) - 1)
 
 DifferencesBy = dict[int, Differences]
 
@@ -48,12 +55,14 @@ class ReplayedBucket:
 
     store: FileStore
     pieces: Sequence[tuple[str, Sequence[int]]]
-    # The offset at which each partition's replay begins.
+    # `floors` has the offset at which each partition's replay begins. `whole` has the partitions
+    # whose changes were all replayed.
     floors: Mapping[int, int]
+    whole: Collection[int]
     schema: pa.Schema = ROW_SCHEMA
 
     def changes(self) -> pa.Table:
-        """Return each task's latest change of a key."""
+        """Return the changes; for a table of latest values, each task's latest change of a key."""
         batches = [
             batch
             for path, numbers in self.pieces
@@ -89,37 +98,50 @@ class BucketTask:
         return 0
 
     @property
-    def columns(self) -> pa.Schema:
-        """Return the columns to compare: raw columns, and the operation."""
+    def is_history(self) -> bool:
+        return self.changelog.keeps == "history"
+
+    def columns(self, *, of_table: bool = True) -> pa.Schema:
+        """Return the columns to compare: raw columns, the operation, and the times of a history."""
         more = [pa.field(self.operation, pa.string())] if self.operation else []
-        return pa.schema([*ROW_SCHEMA, *more])
+        times = VALIDITY if of_table and self.is_history else ()
+        return pa.schema([*ROW_SCHEMA, *more, *times])
 
     def run(self) -> CheckFindings:
         """Check the bucket's files and rows, and compare them with the replay if there is one."""
         found, replayed = CheckFindings(), self.replayed
         visible, hidden = _rows(self, self.visible, found), _rows(self, self.hidden, found)
         found.rows += visible.num_rows
-        found.hash = (found.hash + batch_hash(visible)) % MODULUS
-        found.of_files += contradictions(
-            self.bucket, self.changelog.buckets, visible, hidden, self.operation
-        )
+        found.hash = (found.hash + changelog_hash(visible)) % MODULUS
         is_keyed = not visible.column("key").null_count + hidden.column("key").null_count
-        if replayed and is_keyed:
-            state = latest_changes(pa.concat_tables([visible, hidden]))
-            topic = latest_changes(replayed.changes())
-            compare(state, topic, replayed.floors, found.differences)
+        changes = replayed.changes() if replayed else self.columns(of_table=False).empty_table()
+        floors = replayed.floors if replayed else {}
+        of_rows = (self.bucket, self.changelog.buckets, visible, hidden, self.operation)
+        if self.is_history:
+            found.of_files += history_contradictions(*of_rows)
+            if is_keyed:
+                if replayed:
+                    _compare_values(visible, changes, floors, found.differences, self.operation)
+                whole = replayed.whole if replayed else ()
+                found.of_files += _history_problems(visible, hidden, changes, whole, self.operation)
+        else:
+            found.of_files += contradictions(*of_rows)
+            if replayed and is_keyed:
+                state = latest_changes(pa.concat_tables([visible, hidden]))
+                compare(state, latest_changes(changes), floors, found.differences)
         return found
 
 
 def _rows(task: BucketTask, files: Sequence[DataFile], found: CheckFindings) -> pa.Table:
     """Return the rows of files that can be read; problems are added to `found`."""
-    empty = task.columns.empty_table()
+    empty = task.columns().empty_table()
     return pa.concat_tables([empty, *(_rows_of(task, one, found) for one in files)])
 
 
 def _rows_of(task: BucketTask, file: DataFile, found: CheckFindings) -> pa.Table:
-    names = task.columns.names
-    layout = layout_of(task.schemas.get(file.path))
+    names = task.columns().names
+    typed = layout_of(task.schemas.get(file.path)).added
+    layout = FileLayout((*typed, *(VALIDITY if task.is_history else ())))
     in_file = FileFindings()
     with DamagedFiles(task.store) as damaged:
         rows = pa.Table.from_batches(
@@ -130,6 +152,7 @@ def _rows_of(task: BucketTask, file: DataFile, found: CheckFindings) -> pa.Table
                 damaged,
                 in_file,
                 place=f"bucket {file.partition}",
+                hash_of=lambda batch: changelog_hash(pa.Table.from_batches([batch])),
             ),
             layout.schema,
         )
@@ -143,6 +166,10 @@ def _rows_of(task: BucketTask, file: DataFile, found: CheckFindings) -> pa.Table
 
 
 def _check_rows(task: BucketTask, file: DataFile, rows: pa.Table, found: CheckFindings) -> None:
+    if task.is_history:
+        ended = rows.num_rows - rows.column(_TO).null_count
+        if ended != (rows.num_rows if file.closed else 0):
+            found.of_files.append(f"{file.path} mixes values that hold with others that have ended")
     if set(rows.column("topic").unique().to_pylist()) - {task.topic}:
         found.of_files.append(f"{file.path} holds rows of another topic")
     schema = task.schemas.get(file.path)
@@ -181,6 +208,26 @@ def contradictions(
         )
 
 
+def history_contradictions(
+    bucket: int,
+    buckets: int,
+    visible: pa.Table,
+    hidden: pa.Table,
+    operation: str | None = None,
+) -> Iterator[str]:
+    """Yield contradictions between the rows of a bucket of a history, without their times."""
+    state = pa.concat_tables([visible, hidden])
+    yield from _key_problems(bucket, buckets, state)
+    if state.column("key").null_count:
+        return
+    if not holds(visible, operation).all() or holds(hidden, operation).any():
+        yield f"bucket {bucket} shows deletions, or hides values"
+    if not is_latest(hidden).all():
+        yield f"bucket {bucket} hides two deletions of a key"
+    if _once(state.select(["partition", "offset"])).num_rows < state.num_rows:
+        yield f"bucket {bucket} holds a record twice"
+
+
 def _sorted_places(rows: pa.Table) -> Numbers:
     """Return the partition and offset of each row, sorted."""
     places = np.stack([integers(rows, "partition"), integers(rows, "offset")])
@@ -212,8 +259,21 @@ def compare(
     Both sides have one row for each key in each partition. `floors` has the offsets at which the
     records of `topic` begin.
     """
+    _compare_by(key_codes(pa.concat_tables([topic, state])), state, topic, floors, found)
+
+
+def _compare_by(
+    keys: Numbers,
+    state: pa.Table,
+    topic: pa.Table,
+    floors: Mapping[int, int],
+    found: DifferencesBy,
+) -> None:
+    """Compare rows with equal `keys`, which are unique on each side of a partition.
+
+    `keys` has those of the topic's rows first, then those of the table's rows.
+    """
     rows = pa.concat_tables([topic, state])
-    keys = key_codes(rows)
     partitions = integers(rows, "partition")
     of_state = np.arange(rows.num_rows) >= topic.num_rows
     order = np.lexsort((of_state, partitions, keys))
@@ -266,3 +326,88 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
     chunks = [pa.array(header_texts(chunk), pa.binary()) for chunk in column.chunks]
     return pa.chunked_array(chunks, pa.binary())
+
+
+def _compare_values(
+    visible: pa.Table,
+    topic: pa.Table,
+    floors: Mapping[int, int],
+    found: DifferencesBy,
+    operation: str | None,
+) -> None:
+    """Add differences between the values of a history and those of the topic to `found`."""
+    values = topic.filter(pa.array(holds(topic, operation)))
+    rows = visible.drop_columns([_FROM, _TO])
+    places = integers(pa.concat_tables([values, rows]), "offset")
+    _compare_by(places, rows, values, floors, found)
+
+
+def _history_problems(
+    visible: pa.Table,
+    hidden: pa.Table,
+    topic: pa.Table,
+    whole: Collection[int],
+    operation: str | None,
+) -> Iterator[str]:
+    """Yield problems in the validity times of a history's values.
+
+    In the partitions `whole`, `topic` has all changes, and values must have exactly the times that
+    follow from them. In other partitions, retention or compaction has removed changes. There a
+    current value must be the last one of its key, other values must have an end, and no two values
+    may overlap.
+    """
+    state = pa.concat_tables([visible, hidden])
+    known = _once(pa.concat_tables([state.drop_columns([_FROM, _TO]), topic]))
+    wanted = extended(nothing_yet(known.schema), known, operation)
+    expected = pa.concat_tables([wanted.closed, wanted.open])
+    yield from _time_problems(state, expected, whole, operation)
+    yield from _overlaps(state)
+
+
+def _once(changes: pa.Table) -> pa.Table:
+    """Return one row for each partition and offset."""
+    partitions, offsets = integers(changes, "partition"), integers(changes, "offset")
+    order = np.lexsort((offsets, partitions))
+    return changes.take(pa.array(order[ends_group(partitions[order], offsets[order])]))
+
+
+def _time_problems(
+    state: pa.Table, expected: pa.Table, whole: Collection[int], operation: str | None
+) -> Iterator[str]:
+    rows = pa.concat_tables([expected, state])
+    partitions, offsets = integers(rows, "partition"), integers(rows, "offset")
+    of_state = np.arange(rows.num_rows) >= expected.num_rows
+    order = np.lexsort((of_state, offsets, partitions))
+    partitions, offsets, of_state = partitions[order], offsets[order], of_state[order]
+    starts, ends = _times(rows, _FROM)[order], _times(rows, _TO)[order]
+    is_value = holds(rows, operation)[order]
+    alone, first, second = _pairs(ends_group(partitions, offsets))
+    exact = np.isin(partitions[second], list(whole))
+    differs = (starts[first] != starts[second]) | (ends[first] != ends[second])
+    holds_wrongly = (ends[first] == _HOLDS) != (ends[second] == _HOLDS)
+    wrong = (differs & exact) | holds_wrongly | (starts[second] < starts[first])
+    for what, at in (
+        ("values that hold from or to other times than the topic says", second[wrong]),
+        ("deletions that a later change outdates", np.flatnonzero(alone & of_state & ~is_value)),
+        ("deletions that the table lacks", np.flatnonzero(alone & ~of_state & ~is_value)),
+    ):
+        if len(at):
+            yield f"{what} {_named_places(rows.take(pa.array(order[at])))}"
+
+
+def _overlaps(state: pa.Table) -> Iterator[str]:
+    """Yield a line that names values of one key and partition whose times overlap."""
+    keys, partitions = key_codes(state), integers(state, "partition")
+    order = np.lexsort((integers(state, "offset"), partitions, keys))
+    starts, ends = _times(state, _FROM)[order], _times(state, _TO)[order]
+    is_last = ends_group(keys[order], partitions[order])
+    wrong: Flags = ends < starts
+    wrong[:-1] |= ~is_last[:-1] & (ends[:-1] > starts[1:])
+    if wrong.any():
+        yield f"values that overlap {_named_places(state.take(pa.array(order[wrong])))}"
+
+
+def _times(rows: pa.Table, name: str) -> Numbers:
+    """Return times in microseconds; a missing end sorts after all others."""
+    found: Numbers = rows.column(name).cast(pa.int64()).fill_null(int(_HOLDS)).to_numpy()
+    return found

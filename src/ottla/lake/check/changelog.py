@@ -109,7 +109,7 @@ def _files_by_bucket(read: TableAsRead, found: CheckFindings) -> tuple[_ByBucket
         ]
     visible_by, hidden_by = _by_bucket(read.live), _by_bucket(hidden.values())
     for files in (*visible_by.values(), *hidden_by.values()):
-        if len(files) > 1:
+        if sum(not file.closed for file in files) > 1:
             found.of_files.append(f"bucket {files[0].partition} has two files")
     return visible_by, hidden_by
 
@@ -127,11 +127,24 @@ class _Replay:
 
     store: FileStore
     parts: Sequence[Reduced]
-    # By partition: the range that was replayed.
+    # By partition: the offset at which the table began to read, and the range that was replayed.
+    # If the start is above the begin, the log no longer has the first records.
+    begins: Mapping[int, int]
     starts: Mapping[int, int]
     ends: Mapping[int, int]
     # The key under which dead letters were hashed.
     key: bytes = field(repr=False)
+
+    def whole(self) -> set[int]:
+        """Return the partitions whose records were all replayed, from the table's start on."""
+        ledgers = [part.ledger for part in self.parts]
+        gone = {
+            one.partition
+            for one in ledgers
+            if one.loaded + one.keyless + one.dead_letters + one.control + one.aborted
+            < one.end - one.start
+        }
+        return {p for p, start in self.starts.items() if start == self.begins.get(p)} - gone
 
 
 def _bucket_tasks(
@@ -147,6 +160,7 @@ def _bucket_tasks(
         for file in (*manifest.files, *manifest.hidden)
         if manifest.table_schema is not None
     }
+    whole = tuple(replay.whole()) if replay else ()
     pieces: dict[int, dict[str, list[int]]] = {}
     for part in replay.parts if replay else ():
         for piece in part.pieces:
@@ -162,6 +176,7 @@ def _bucket_tasks(
                 replay.store,
                 tuple((path, tuple(numbers)) for path, numbers in of_bucket),
                 replay.starts,
+                whole,
                 operations_only(columns).schema,
             )
         tasks.append(
@@ -249,7 +264,7 @@ def _replay(
         for wanted in ranges(newest.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE, tasks_min=1)
     ]
     try:
-        return _Replay(store, run(tasks), starts, ends, key)
+        return _Replay(store, run(tasks), begins, starts, ends, key)
     except OttlaError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise

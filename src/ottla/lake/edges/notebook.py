@@ -12,6 +12,7 @@ memory, even for much data. The other forms need memory for all rows.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from importlib import import_module
 from typing import Any
 
@@ -23,11 +24,13 @@ from ottla.lake.job.session import session
 from ottla.lake.model.layout import columns_of, in_columns
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import Boundary, parse_boundary
-from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS
+from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS, VALIDITY
+from ottla.lake.rows.key_changes import holds_at
 from ottla.lake.source.access import BOOTSTRAP, config_of_process
 from ottla.lake.source.source_options import parse_options
 from ottla.lake.source.tasks import planned_tasks, read_task
 from ottla.lake.tables.opening import existing_table
+from ottla.lake.write.changelog_state import micros_of, require_history
 
 _BATCH_ROWS = 1 << 16
 # A Spark Connect server writes each plan of its clients to its event log, with the options of
@@ -114,7 +117,7 @@ class TopicRows(LakeRows):
 
 
 class TableRows(LakeRows):
-    """The rows in a table's live files."""
+    """The rows in a table's live files. With `as_of`, those that were valid at that time."""
 
     def __init__(
         self,
@@ -122,12 +125,17 @@ class TableRows(LakeRows):
         columns: Sequence[str] | None,
         limit: int | None,
         store_options: Mapping[str, str] | None,
+        as_of: datetime | None = None,
     ) -> None:
         self._table = existing_table(target, store_options)
         self._paths = list(self._table.live_paths())
         self._limit = limit
         newest, _ = self._table.latest()
+        self._moment = None if as_of is None else micros_of(as_of)
         self._all = found = self._columns(newest)
+        if as_of is not None:
+            require_history(target, newest)
+            found = pa.schema([one for one in found if one not in VALIDITY])
         unknown = sorted(set(columns or ()) - set(found.names))
         if unknown:
             raise OttlaError(
@@ -152,16 +160,28 @@ class TableRows(LakeRows):
         empty = started.createDataFrame(pa.table(nulls, names=self._all.names)).where("false")
         if not addresses:
             return empty.select(*self.schema.names)
-        frame = started.read.schema(empty.schema).parquet(*addresses).select(*self.schema.names)
+        frame = started.read.schema(empty.schema).parquet(*addresses)
+        if self._moment is not None:
+            frame = frame.where(
+                f"unix_micros(valid_from) <= {self._moment} AND "
+                f"(valid_to IS NULL OR unix_micros(valid_to) > {self._moment})"
+            )
+        frame = frame.select(*self.schema.names)
         return frame if self._limit is None else frame.limit(self._limit)
 
     def _batches(self) -> Iterator[Any]:
         for path in self._paths:
             with self._table.store.open(path) as file, pq.ParquetFile(file) as parquet:
-                present = [n for n in self._schema.names if n in parquet.schema_arrow.names]
+                times = [] if self._moment is None else [one.name for one in VALIDITY]
+                wanted = [*self._schema.names, *times]
+                present = [n for n in wanted if n in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(_BATCH_ROWS, columns=present):
-                    rows = pa.Table.from_batches([batch])
-                    yield from in_columns(rows, self._schema).to_batches()
+                    held = pa.Table.from_batches([self._held(batch)])
+                    yield from in_columns(held, self._schema).to_batches()
+
+    def _held(self, batch: Any) -> Any:
+        """Return the rows that were valid at the requested time."""
+        return batch if self._moment is None else batch.filter(holds_at(batch, self._moment))
 
     def _columns(self, newest: Manifest | None) -> Any:
         """Return the columns of all files, as later loads may have added columns."""
@@ -218,9 +238,14 @@ def table(
     columns: Sequence[str] | None = None,
     limit: int | None = None,
     store_options: Mapping[str, str] | None = None,
+    as_of: datetime | None = None,
 ) -> TableRows:
-    """Return the rows of a table in its current version. Raises OttlaError if there is no table."""
-    return TableRows(target, columns, limit, store_options)
+    """Return the rows of a table in its current version. Raises OttlaError if there is no table.
+
+    With `as_of`, a time with a zone, return the values of a history that were valid then, without
+    `valid_from` and `valid_to`.
+    """
+    return TableRows(target, columns, limit, store_options, as_of)
 
 
 def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:

@@ -105,6 +105,7 @@ def _changelog_options(pipeline: Pipeline) -> ChangelogOptions:
     options = pipeline.options_of(ChangelogOptions)
     # In a file this option says how often a follow runs.
     options.pop("every", None)
+    options["kind"] = "history" if pipeline.kind == "history" else "latest"
     return options
 
 

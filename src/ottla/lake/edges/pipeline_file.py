@@ -9,7 +9,7 @@
     [target]
     table = "/lake/flights"               # or s3://…
     format = "parquet"                    # or delta, iceberg
-    kind = "rows"                         # or latest: a changelog table
+    kind = "rows"                         # or latest, history: a changelog table
 
 Other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` lists all keys. An unknown key is
 an error that names the nearest known key, so that a mistyped option is not ignored.
@@ -22,12 +22,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.quantities import size_bytes, span_ms
 from ottla.base.secret_options import expanded, is_secret, is_setting, resolved
 from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions
+from ottla.lake.model.manifest import Keeps
 from ottla.lake.model.option import Declared, O, declared, filled, hint
 from ottla.lake.write.settings import schemas_beside
 
@@ -70,7 +71,7 @@ _OWN_KEYS = {
     "report": ("metrics",),
     "spark": (),
 }
-_KINDS = ("rows", "latest")
+_KINDS = ("rows", *get_args(Keeps))
 # The description of the values of each key, by section.
 PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
     section: {
@@ -96,7 +97,7 @@ class Pipeline:
     table: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     config: str | None = None  # The settings file of Kafka's clients.
-    # `rows`, or `latest` for a changelog table.
+    # `rows`, or for a changelog table `latest` or `history`.
     kind: str = "rows"
     metrics: str | None = None  # The path of the metrics of the last run.
 

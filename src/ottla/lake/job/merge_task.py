@@ -1,13 +1,16 @@
 """The second stage of a changelog run: one task for each bucket that has changes.
 
-A task reads the bucket's state files, applies the changes, and writes new state files.
+A task reads the bucket's state files, applies the changes, and writes new state files. Files of a
+history have the columns of a load, then `valid_from` and `valid_to`.
 """
 
 import hashlib
+import io
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -17,12 +20,23 @@ from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.job.spilled import read_pieces
 from ottla.lake.job.task import ALONE
 from ottla.lake.model.layout import FileLayout
-from ottla.lake.model.manifest import DataFile
-from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.rows.changelog_columns import Columns
-from ottla.lake.rows.key_changes import merged
+from ottla.lake.model.manifest import DataFile, Keeps
+from ottla.lake.model.row_hash import (
+    MODULUS,
+    Words,
+    batch_hash,
+    canonical_words,
+    hash_text,
+    rows_hash,
+)
+from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
+from ottla.lake.rows.changelog_columns import Columns, holds
+from ottla.lake.rows.key_changes import Intervals, extended, merged
+from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore
 
+INTERVAL_SCHEMA = pa.schema([*ROW_SCHEMA, *VALIDITY])
+_NO_TIME = np.uint64(1 << 63)
 _JOINED_BYTES = 8 << 20
 
 
@@ -40,6 +54,7 @@ class MergeTask:
     # Prefixes of the paths of the new files; each attempt appends its own name.
     visible_path: str
     hidden_path: str
+    keeps: Keeps = "latest"
     columns: Columns = field(default_factory=Columns)
     # State files whose columns are not the table's current columns.
     of_other_columns: frozenset[str] = frozenset()
@@ -64,6 +79,7 @@ class Merged:
     bucket: int
     visible: DataFile | None
     hidden: DataFile | None
+    closed: DataFile | None = None  # Only for a history: values that later records have ended.
 
 
 def merge_bucket(job: MergeTask) -> Merged:
@@ -72,12 +88,14 @@ def merge_bucket(job: MergeTask) -> Merged:
         batch for path, numbers in job.changes for batch in read_pieces(job.store, path, numbers)
     ]
     changes = pa.Table.from_batches(batches, job.columns.schema)
-    schema = job.columns.schema
+    schema, operation = schema_of(job.keeps, job.columns), job.columns.operation
     state = pa.concat_tables(
         [_state(job, file, schema) for file in (job.visible, job.hidden) if file]
         or [schema.empty_table()]
     )
-    found = merged(state, changes, job.columns.operation)
+    if job.keeps == "history":
+        return _with_history(job, extended(state, changes, operation))
+    found = merged(state, changes, operation)
     visible = _written(job, job.visible_path, found.visible)
     hidden = _written(job, job.hidden_path, found.hidden)
     return Merged(job.bucket, visible, hidden)
@@ -91,8 +109,22 @@ def _state(job: MergeTask, file: DataFile, schema: pa.Schema) -> pa.Table:
         of_it = pc.equal(rows.column("partition"), partition)
         rows = rows.filter(pc.invert(pc.and_(of_it, from_there)))
     if file.path in job.of_other_columns:
+        times = [(one, rows.column(one.name)) for one in VALIDITY if job.keeps == "history"]
         rows = job.columns.decoded(rows)
+        for one, column in times:
+            rows = rows.append_column(one, column)
     return rows.cast(schema)
+
+
+def _with_history(job: MergeTask, found: Intervals) -> Merged:
+    held = pa.array(holds(found.open, job.columns.operation))
+    visible, hidden = found.open.filter(held), found.open.filter(pc.invert(held))
+    return Merged(
+        job.bucket,
+        write_intervals(job.store, job.visible_path, job.bucket, visible),
+        write_intervals(job.store, job.hidden_path, job.bucket, hidden),
+        write_intervals(job.store, job.visible_path, job.bucket, found.closed, closed=True),
+    )
 
 
 def read_state(store: FileStore, file: DataFile) -> pa.Table:
@@ -129,3 +161,58 @@ def _written(job: MergeTask, stem: str, rows: pa.Table) -> DataFile | None:
             if raw.num_rows:
                 output.write(raw, batch.columns[raw.num_columns :])
     return output.as_file(job.bucket, 0, 0)
+
+
+def schema_of(keeps: Keeps, columns: Columns = Columns()) -> pa.Schema:  # noqa: B008  # Frozen.
+    """Return the columns of a changelog table's files."""
+    return pa.schema([*columns.schema, *VALIDITY]) if keeps == "history" else columns.schema
+
+
+def changelog_hash(rows: pa.Table) -> int:
+    """Return the hash of a changelog table's rows. In a history it covers both times too."""
+    if rows.schema.get_field_index(VALIDITY[0].name) < 0:
+        return batch_hash(rows)
+    total = 0
+    for batch in rows.to_batches():
+        if batch.num_rows:
+            total += rows_hash(interval_words(batch))
+    return total % MODULUS
+
+
+def interval_words(batch: pa.RecordBatch) -> list[Words]:
+    """Return the words to hash for rows of a history: those of the record, then both times."""
+    return [*canonical_words(batch), *(_micros(batch.column(one.name)) for one in VALIDITY)]
+
+
+def _micros(column: pa.Array) -> Words:
+    micros = column.cast(pa.int64())
+    null = micros.is_null().to_numpy(zero_copy_only=False)
+    known: Words = micros.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64)
+    return np.where(null, _NO_TIME, known)
+
+
+def write_intervals(
+    store: FileStore, stem: str, bucket: int, rows: pa.Table, *, closed: bool = False
+) -> DataFile | None:
+    """Write a durable file of a bucket's rows; return None if there are no rows."""
+    if rows.num_rows == 0:
+        return None
+    buffer = io.BytesIO()
+    pq.write_table(rows, buffer, compression="snappy", store_schema=False)
+    content = buffer.getvalue()
+    path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
+    with as_storage_error(store.address(path).rpartition("/")[0]):
+        file = store.create(path)
+        with completed(file):
+            file.write(content)
+    return DataFile(
+        path=path,
+        partition=bucket,
+        start=0,
+        end=0,
+        rows=rows.num_rows,
+        size_bytes=len(content),
+        hash=hash_text(changelog_hash(rows)),
+        sha256=hashlib.sha256(content).hexdigest(),
+        closed=closed,
+    )

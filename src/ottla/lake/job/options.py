@@ -8,6 +8,7 @@ from ottla.lake.job.reduce_task import OnNullKey
 from ottla.lake.job.task import Runner
 from ottla.lake.model.decode_spec import Decode, OnBadRecord
 from ottla.lake.model.event_times import By, LateRows
+from ottla.lake.model.manifest import Keeps
 from ottla.lake.model.option import Option, Size, Span
 from ottla.lake.tables.formats import Format
 
@@ -293,6 +294,7 @@ class FollowOptions(RowOptions, total=False):
 class ChangelogOptions(WriterOptions, total=False):
     """The options of `changelog`."""
 
+    kind: Annotated[Keeps | None, Option("What a new table keeps of each key; latest by default.")]
     buckets: Annotated[
         int | None,
         Option(

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,7 @@ from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.job.spilled import Piece, SpilledOutput
 from ottla.lake.job.task import TaskResult
 from ottla.lake.model.layout import DEAD
-from ottla.lake.model.manifest import Changelog
+from ottla.lake.model.manifest import Changelog, Keeps
 from ottla.lake.model.row_hash import MODULUS, keyed_hash
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Columns, Flags, of_no_row
@@ -78,7 +79,7 @@ def reduce_range(job: ReduceTask) -> Reduced:
     output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
     dead = ParquetOutput(job.store, f"{job.dead_path}-{attempt}.parquet", layout=DEAD)
     taking = _Taking(job, dead)
-    waiting = _Waiting(job.columns.schema)
+    waiting = _Waiting(job.changelog.keeps, job.columns.schema)
     with completed(output, dead), closing(batches_of(job, account)) as batches:
         for batch, bad_times in batches:
             if waiting.add(taking.changes_of(batch, bad_times)):
@@ -178,10 +179,11 @@ class _Taking:
 class _Waiting:
     """Changes that wait in memory until they are written.
 
-    Changes that later ones replace are dropped now and then.
+    Unless the table is a history, changes that later ones replace are dropped now and then.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, keeps: Keeps, schema: pa.Schema) -> None:
+        self._keeps = keeps
         self._empty = schema.empty_table()
         self._parts: list[pa.Table] = [self._empty]
         self._bytes = 0
@@ -202,7 +204,9 @@ class _Waiting:
         """Return and forget the waiting changes, each with a flag that says whether to write it."""
         rows = pa.concat_tables(self._parts)
         self._parts, self._bytes = [self._empty], 0
-        return rows, is_latest(rows)
+        if self._keeps == "latest":
+            return rows, is_latest(rows)
+        return rows, np.ones(rows.num_rows, np.bool_)
 
 
 def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:

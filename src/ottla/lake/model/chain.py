@@ -142,8 +142,11 @@ def _of_changelog(manifest: Manifest) -> Iterator[str]:
         if not 0 <= file.partition < manifest.changelog.buckets or file.rows <= 0:
             yield f"it names {file.path} of bucket {file.partition} with {file.rows} rows"
     for added in (manifest.files, manifest.hidden):
-        if len({file.partition for file in added}) < len(added):
+        if len({(file.partition, file.closed) for file in added}) < len(added):
             yield "it names two files of one bucket"
+    gone = any(file.closed for file in (*manifest.removed, *manifest.hidden))
+    if gone or (manifest.changelog.keeps == "latest" and any(one.closed for one in manifest.files)):
+        yield "it removes or hides rows of a history that have ended, or is no history"
     before = sum(file.rows for file in (*manifest.removed, *manifest.removed_hidden))
     after = sum(file.rows for file in (*manifest.files, *manifest.hidden))
     read = sum(ledger.loaded for ledger in manifest.ledgers)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ottla.lake.model.decode_spec import Column, Side, free_name, require_names
 from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.manifest import Manifest, TableSchema
-from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
 from ottla.lake.model.types import Type, parse_type
 
 
@@ -148,5 +148,9 @@ def buckets_of_table(newest: Manifest | None) -> Buckets:
 
 
 def columns_of(newest: Manifest | None) -> Any:
-    """Return an Arrow schema: raw columns, then typed columns."""
-    return layout_of(newest.table_schema).schema if newest else RAW.schema
+    """Return an Arrow schema: raw columns, then typed columns, then the times of a history."""
+    if newest is None:
+        return RAW.schema
+    columns = layout_of(newest.table_schema).schema
+    is_history = newest.changelog is not None and newest.changelog.keeps == "history"
+    return pa.schema([*columns, *VALIDITY]) if is_history else columns

@@ -82,6 +82,7 @@ T = TypeVar("T")
 Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
 # Kinds of commits that advance the positions.
 MOVES_POSITIONS = frozenset({"load", "changelog"})
+Keeps = Literal["latest", "history"]
 
 # A hash of rows in a manifest.
 Hash = Annotated[str, re.compile(r"[0-9a-f]{32}")]
@@ -103,7 +104,8 @@ class DataFile:
     size_bytes: int
     hash: Hash
     sha256: str  # The digest of the file's bytes.
-    # Always False; part of the format since tables of another kind had such files.
+    # True for a file of a history whose rows have all been replaced by later records, so that they
+    # never change again.
     closed: bool = False
     # The event-time bucket of the rows; empty if the table is not divided by event time. Offset
     # ranges of files in one partition and bucket do not overlap; those of different buckets may.
@@ -132,7 +134,7 @@ class SchemaChange:
 class Changelog:
     """The kind of a changelog table, and the number of buckets over which keys are spread."""
 
-    keeps: Literal["latest"]
+    keeps: Keeps
     buckets: int
 
 

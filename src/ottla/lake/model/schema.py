@@ -19,6 +19,10 @@ ROW_SCHEMA = pa.schema(
         pa.field("timestamp_type", pa.int32()),  # 0 create time, 1 log append time.
     ]
 )
+# Further columns of a history: the time span in which a row was the latest of its key.
+VALIDITY = tuple(
+    pa.field(name, pa.timestamp("us", tz="UTC")) for name in ("valid_from", "valid_to")
+)
 
 
 class SourceColumn(NamedTuple):

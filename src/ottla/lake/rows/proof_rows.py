@@ -18,7 +18,8 @@ from ottla.lake.rows.registry import schemas_of
 
 _NAMED_MAX = 10
 _BESIDE_HASH = ("timestamp", "timestamp_type")
-_NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names})
+# `valid_from` and `valid_to` are columns of a history, which another check compares.
+_NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names, "valid_from", "valid_to"})
 
 
 class TypedCheck:

@@ -253,8 +253,8 @@ class DeltaLog(TableLog):
                 ErrorCode.INVALID_REQUEST,
                 f"a column gets a wider type than the Delta table in {self._store.url} has. Delta "
                 "has one type for all files, so that each is written anew, which a load does; "
-                f"{min(staying)} can't be: files of other programs, and files that "
-                "a replacement leaves, keep theirs. Nothing was committed: "
+                f"{min(staying)} can't be: files of other programs, values of a history that have "
+                "ended, and files that a replacement leaves keep theirs. Nothing was committed: "
                 "declare the type that the table has, or load into a new folder",
             )
 

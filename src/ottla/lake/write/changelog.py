@@ -41,7 +41,8 @@ from ottla.lake.write.tries import Tries
 def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> LoadResult:
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
 
-    The table has the latest record of each key. A record with a null value deletes its key, and so
+    The table has the latest record of each key (`kind`: `latest`), or every record with the time
+    span in which it was the latest (`history`). A record with a null value deletes its key, and so
     does a Debezium envelope with the operation `d`. Keys are spread over `buckets`. The first run
     decides their number, and each run rewrites the files of the buckets that have changes.
 
@@ -90,8 +91,8 @@ def _run(
     with closing(connect(settings.bootstrap)) as cluster:
         base = writer.base(cluster, given["override"])
         plan = writer.plan(cluster, base, start, end)
-    kept = kept_by(given, plan)
-    again = partitions_again(given, writer.table, plan)
+    kept = kept_by(given, plan, settings)
+    again = partitions_again(given, writer.table, plan, kept)
     writer.steps.reached("planned")
     table, is_new = writer.table, bool(again) or not plan.is_empty
     newest = plan.before

@@ -29,24 +29,35 @@ _BUCKET_BYTES = 64 << 20
 _BUCKETS_LEAST, _BUCKETS_MOST = 8, 1024
 
 
-def kept_by(given: ChangelogOptions, plan: LoadPlan) -> Changelog:
-    """Return the table's number of buckets, which its first run decided.
+def kept_by(given: ChangelogOptions, plan: LoadPlan, settings: LoadSettings) -> Changelog:
+    """Return the table's kind and number of buckets, which its first run decided.
 
     Raises OttlaError if `given` asks for others.
     """
-    before, buckets = plan.before, given["buckets"]
+    kept = _known_or_new(given, plan)
+    if kept.keeps == "history" and (settings.null_bad_timestamps or settings.dead_timestamps):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "a history needs the time of each record: it can't take records whose timestamp does "
+            "not fit (on_bad_timestamp is fail)",
+        )
+    return kept
+
+
+def _known_or_new(given: ChangelogOptions, plan: LoadPlan) -> Changelog:
+    before, kind, buckets = plan.before, given["kind"], given["buckets"]
     if before is None or before.changelog is None:
         if buckets is not None and not 0 < buckets <= _BUCKETS_MOST:
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,
                 f"a table has 1 to {_BUCKETS_MOST} buckets, not {buckets}",
             )
-        return Changelog("latest", buckets or _buckets_for(plan))
+        return Changelog(kind or "latest", buckets or _buckets_for(plan))
     known = before.changelog
-    if buckets not in (None, known.buckets):
+    if kind not in (None, known.keeps) or buckets not in (None, known.buckets):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            f"this table spreads its keys over {known.buckets} buckets; make "
+            f"this table keeps the {known.keeps} of each key, in {known.buckets} buckets; make "
             "another one in a folder of its own",
         )
     return known
@@ -57,17 +68,19 @@ def _buckets_for(plan: LoadPlan) -> int:
     return min(_BUCKETS_MOST, max(_BUCKETS_LEAST, -(-log_bytes // _BUCKET_BYTES)))
 
 
-def partitions_again(given: ChangelogOptions, table: LakeTable, plan: LoadPlan) -> dict[int, int]:
+def partitions_again(
+    given: ChangelogOptions, table: LakeTable, plan: LoadPlan, kept: Changelog
+) -> dict[int, int]:
     """Return the partitions that a reconciling run reads again, with the offset to start from.
 
     Raises OttlaError if the table cannot be reconciled.
     """
     if not given["reconcile"] or plan.before is None:
         return {}
-    if any(one.dead_letters for one in table.history()):
+    if kept.keeps == "history" or any(one.dead_letters for one in table.history()):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            "a table that has dead letters can't be reconciled: "
+            "a table that keeps the history of each key, or has dead letters, can't be reconciled: "
             "what it has can't be read from the log again. Make it anew in another folder",
         )
     bounds, positions = plan.described.bounds, plan.before.positions
@@ -107,7 +120,7 @@ def positions_pinned(
     given: ChangelogOptions, writer: TopicWriter, plan: LoadPlan, settings: LoadSettings
 ) -> Manifest:
     """Commit the start positions of new partitions, by a plan that reads nothing."""
-    return changes_applied(Changes(given, kept_by(given, plan)), writer, plan, settings)
+    return changes_applied(Changes(given, kept_by(given, plan, settings)), writer, plan, settings)
 
 
 def changes_applied(
@@ -145,7 +158,7 @@ def changes_applied(
         build = partial(
             build,
             changelog=changes.kept,
-            files=[one.visible for one in merged if one.visible],
+            files=[file for one in merged for file in (one.visible, one.closed) if file],
             removed=_of_buckets(state.visible, merged),
             hidden=[one.hidden for one in merged if one.hidden],
             removed_hidden=_of_buckets(state.hidden, merged),
@@ -229,6 +242,7 @@ def _merge_tasks(
             hidden=state.hidden.get(bucket),
             visible_path=table.file_stem(load.version, load.load_id, bucket, 0),
             hidden_path=hidden_stem(load.version, load.load_id, bucket),
+            keeps=changes.kept.keeps,
             columns=columns,
             of_other_columns=frozenset(
                 path for path, number in state.schemas.items() if number != columns.number

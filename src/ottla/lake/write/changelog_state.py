@@ -11,13 +11,21 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.merge_task import read_state
 from ottla.lake.model.chain import EMPTY, HIDDEN_FOLDER, TableStanding
+from ottla.lake.model.layout import columns_of
 from ottla.lake.model.live import hidden_after, live_after
 from ottla.lake.model.manifest import DataFile, Manifest, seal, unseal
+from ottla.lake.model.schema import VALIDITY
+from ottla.lake.rows.key_changes import as_of
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.data_files import load_stem
+from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import LakeTable, ManifestLink, without_overridden
 
 _HIDDEN_FILES = f"{HIDDEN_FOLDER}/"
@@ -30,11 +38,17 @@ _SWEEP_COMMITS = 100
 CHECKPOINTS = "_ottla/states/"
 _CHECKPOINT_NAME = re.compile(r"(\d{20})\.json")
 _CHECKPOINTS_KEPT = 2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = [one.name for one in VALIDITY]
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """The files of the state after the commit of `standing`, by path."""
+    """The files of the state after the commit of `standing`, by path.
+
+    Closed files are left out: they have only rows that later records can no longer change.
+    """
 
     standing: TableStanding = EMPTY
     visible: Mapping[str, DataFile] = field(default_factory=dict)
@@ -85,7 +99,11 @@ def _checkpoint_path(version: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The visible and the hidden file of each bucket. Readers see only the visible file."""
+    """The visible and the hidden file of each bucket. Readers see only the visible file.
+
+    A history also has many closed files, whose rows cannot change any more. They are not part of
+    the state.
+    """
 
     visible: Mapping[int, DataFile] = field(default_factory=dict)
     hidden: Mapping[int, DataFile] = field(default_factory=dict)
@@ -126,6 +144,7 @@ def _followed(table: LakeTable, start: StateFiles, accepted: Collection[str]) ->
         problems = live_after(live, manifest) + hidden_after(hidden, manifest)
         if problems:
             raise _damaged(table, f"the manifest of commit {manifest.version}: {problems[0]}")
+        live = {path: file for path, file in live.items() if not file.closed}
         number = manifest.table_schema.number if manifest.table_schema else 0
         schemas.update(dict.fromkeys((file.path for file in _added(manifest)), number))
         standing = link.after
@@ -185,3 +204,41 @@ def _damaged(table: LakeTable, problem: str) -> OttlaError:
         f"the table in {table.store.url} is damaged: {problem}. Nothing is built on top of it: "
         "restore the file from a copy, or make the table anew in another folder",
     )
+
+
+def changelog_as_of(
+    target: str, moment: datetime, *, store_options: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Return the rows of the history in `target` that were the latest of their keys at `moment`.
+
+    `moment` needs a time zone. The columns are those of a load. A key that occurs in several
+    partitions has one row for each. Raises OttlaError if `target` is not a history.
+    """
+    micros = micros_of(moment)
+    table = existing_table(target, store_options)
+    newest, _ = table.latest()
+    require_history(target, newest)
+    parts = [as_of(read_state(table.store, file), micros) for file in table.live_files()]
+    # Files that were not rewritten since a column was added lack that column.
+    return pa.concat_tables(
+        [columns_of(newest).empty_table().drop_columns(_TIMES), *parts],
+        promote_options="permissive",
+    )
+
+
+def micros_of(moment: datetime) -> int:
+    """Return microseconds since 1970, as in files. Raises OttlaError without a time zone."""
+    if moment.tzinfo is None:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"{moment} has no time zone: give one, such as timezone.utc"
+        )
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def require_history(target: str, newest: Manifest | None) -> None:
+    """Raise OttlaError if a table is not a history."""
+    if newest is None or newest.changelog is None or newest.changelog.keeps != "history":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{target} holds no history: `ottla lake changelog TOPIC --to DIR --kind history`",
+        )

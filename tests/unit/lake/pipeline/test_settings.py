@@ -34,7 +34,7 @@ def test_every_key_has_its_place() -> None:
         [target]
         table = "s3://lake/flights"
         format = "delta"
-        kind = "latest"
+        kind = "history"
         options = { aws_region = "eu-central-1" }
 
         [schedule]
@@ -73,7 +73,7 @@ def test_every_key_has_its_place() -> None:
             "conf": {"spark.driver.memory": "2g"},
             "decode": {"value": "json"},
         },
-        kind="latest",
+        kind="history",
         metrics="/var/lib/metrics/flights.prom",
     )
 
