@@ -9,6 +9,7 @@ from ottla.base.log_lines import log_to_stderr
 from ottla.base.private_files import exposed_file
 from ottla.base.settings import BrokerSettings, is_secret, read_broker_settings
 from ottla.cli.common import options
+from ottla.cli.common.completion import brokers
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.start.start import LOG_LAYOUT
 from ottla.cli.text import plans
@@ -28,7 +29,7 @@ def broker() -> None:
 
 
 @broker.command()
-@click.argument("broker_id", type=int, metavar="ID")
+@click.argument("broker_id", type=int, metavar="ID", shell_complete=brokers)
 @click.option("--leaders", "only_leaders", is_flag=True, help="Lead nothing, but keep the copies.")
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be moved, and stop.")
 @options.at_once
@@ -117,7 +118,7 @@ async def list_(admin: Admin, form: str) -> None:
 
 
 @broker.command()
-@click.argument("broker_id", type=int, metavar="ID")
+@click.argument("broker_id", type=int, metavar="ID", shell_complete=brokers)
 @options.yes
 @options.bootstrap
 @options.output
@@ -147,7 +148,7 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
 
 
 @broker.command()
-@click.argument("broker_id", type=int, metavar="ID")
+@click.argument("broker_id", type=int, metavar="ID", shell_complete=brokers)
 @click.option(
     "--timeout", type=interval, default="2m", show_default=True, help="How long to wait at most."
 )

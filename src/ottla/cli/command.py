@@ -29,6 +29,7 @@ _COMMANDS = {
     "partition": ("ottla.cli.partition:partition", "Elect leaders, move partitions."),
     "produce": ("ottla.cli.produce.produce:produce", "Send lines to a topic."),
     "consume": ("ottla.cli.consume.consume:consume", "Show the records of a topic."),
+    "perf": ("ottla.cli.perf:perf", "Measure how fast records are taken and given."),
     "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
     "txn": ("ottla.cli.txn:txn", "List, describe and abort transactions."),
     "dlq": ("ottla.cli.dlq:dlq", "List dead letters, send their records again."),

@@ -11,6 +11,7 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
 from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.common.connect import with_admin
 from ottla.cli.lake.arguments import import_lake
 from ottla.cli.text.output import show, show_one
@@ -80,7 +81,7 @@ _SUMMARY = ["topic", "stage", "error", "letters", "redriven"]
 
 
 @dlq.command("list")
-@click.argument("source", metavar="TOPIC|TABLE")
+@click.argument("source", metavar="TOPIC|TABLE", shell_complete=topics)
 @choosing
 @click.option("--summary", is_flag=True, help="Count letters by topic, stage and error.")
 @options.bootstrap
@@ -124,12 +125,13 @@ def list_(source: str, summary: bool, bootstrap: str, form: str, **given: Any) -
 
 
 @dlq.command()
-@click.argument("source", metavar="TOPIC|TABLE")
+@click.argument("source", metavar="TOPIC|TABLE", shell_complete=topics)
 @choosing
 @click.option(
     "--to",
     default=None,
     metavar="TOPIC",
+    shell_complete=topics,
     help="Send to this topic, not to their own.",
 )
 @click.option("--again", is_flag=True, help="Also those that were redriven before.")
@@ -186,7 +188,7 @@ def redrive(
 
 
 @dlq.command("show")
-@click.argument("source", metavar="TOPIC|TABLE")
+@click.argument("source", metavar="TOPIC|TABLE", shell_complete=topics)
 @choosing
 @options.bootstrap
 @options.output

@@ -9,6 +9,8 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.common import options
+from ottla.cli.common.completion import groups
+from ottla.cli.common.completion import topics as complete_topics
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import moment
@@ -38,7 +40,7 @@ def group() -> None:
 
 
 @group.command()
-@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
+@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...", shell_complete=groups)
 @options.yes
 @options.bootstrap
 @options.output
@@ -67,7 +69,7 @@ _Group = tuple[GroupDescription, list[dict[str, Any]]]
 
 
 @group.command()
-@click.argument("group_ids", nargs=-1, metavar="[GROUP]...")
+@click.argument("group_ids", nargs=-1, metavar="[GROUP]...", shell_complete=groups)
 @click.option("--all", "every", is_flag=True, help="All groups.")
 @connected
 @options.output
@@ -220,7 +222,7 @@ _FORGET = "none"
 
 
 @group.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=groups)
 @click.option("--to-earliest", is_flag=True, help="To the first record there is.")
 @click.option("--to-latest", is_flag=True, help="To the end: skip all there is.")
 @click.option(
@@ -243,6 +245,7 @@ _FORGET = "none"
     "-t",
     "topics",
     multiple=True,
+    shell_complete=complete_topics,
     metavar="TOPIC[:P,P…]",
     help="Only this topic, or these partitions. Default: all with a committed offset.",
 )

@@ -7,6 +7,7 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.common import options
+from ottla.cli.common.completion import partitions
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one
@@ -37,7 +38,7 @@ def partition() -> None:
 
 
 @partition.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--all", "every", is_flag=True, help="All that move.")
 @connected
 @options.output
@@ -62,7 +63,7 @@ _COLUMNS = ["partition", "outcome", "leader", "leader_epoch", "note"]
 
 
 @partition.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--preferred", is_flag=True, help="The first replica, if in sync. The default.")
 @click.option("--unclean", is_flag=True, help="Any live replica; acknowledged records may be lost.")
 @click.option("--all", "every", is_flag=True, help="All partitions that need it.")
@@ -129,7 +130,7 @@ def _row(one: Election) -> dict[str, Any]:
 
 
 @partition.command()
-@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=partitions)
 @click.option(
     "--brokers", "chosen", type=broker_list, help="Where to; default: all that are alive."
 )
@@ -162,7 +163,7 @@ async def plan(
 
 
 @partition.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--to", "target", type=broker_list, metavar="1,2,3", help="The first shall lead.")
 @click.option(
     "--plan",
@@ -262,7 +263,7 @@ def _outcome(plan: MovePlan, *, ended: bool, throttled: bool) -> str:
 
 
 @partition.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--wait", "waits", is_flag=True, help="Return when nothing of it moves any more.")
 @connected
 @options.output

@@ -10,6 +10,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
 from ottla.cli.common import options
+from ottla.cli.common.completion import partitions, transactional_ids
+from ottla.cli.common.completion import topics as complete_topics
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import place
@@ -26,11 +28,14 @@ def txn() -> None:
 
 
 @txn.command()
-@click.argument("transactional_id", metavar="[ID]", required=False)
+@click.argument(
+    "transactional_id", metavar="[ID]", required=False, shell_complete=transactional_ids
+)
 @click.option(
     "--partition",
     type=place,
     metavar="TOPIC-P",
+    shell_complete=partitions,
     help="End what hangs in a partition.",
 )
 @click.option("--start-offset", type=int, help="With --partition: where that transaction begins.")
@@ -65,7 +70,7 @@ def abort(
 
 
 @txn.command()
-@click.argument("transactional_id", metavar="ID")
+@click.argument("transactional_id", metavar="ID", shell_complete=transactional_ids)
 @connected
 @options.output
 async def describe(admin: Admin, transactional_id: str, form: str) -> None:
@@ -108,6 +113,7 @@ _OLDEST_MS = 15 * 60_000
     "--topic",
     "topics",
     multiple=True,
+    shell_complete=complete_topics,
     help="Look into this topic only; repeatable.",
 )
 @click.option(

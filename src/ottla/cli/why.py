@@ -9,6 +9,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.cli.common import options
+from ottla.cli.common.completion import groups, partitions
 from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
@@ -39,7 +40,7 @@ def why() -> None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @connected
 @options.output
 async def compaction(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -83,7 +84,7 @@ def _compaction_answer(one: CompactionStanding) -> dict[str, Any]:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @connected
 @options.output
 async def isr(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -97,7 +98,7 @@ async def isr(admin: Admin, name: TopicPartition, form: str) -> None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @connected
 @options.output
 async def leader(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -111,7 +112,7 @@ async def leader(admin: Admin, name: TopicPartition, form: str) -> None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @connected
 @options.output
 async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
@@ -189,7 +190,7 @@ _REBALANCE_COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved",
 
 
 @why.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=groups)
 @click.option("--all", "is_all", is_flag=True, help="Show every rebalance in detail.")
 @connected
 @options.output
@@ -305,7 +306,7 @@ def _known(number: int) -> int | None:
 
 
 @why.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @connected
 @options.output
 async def retention(admin: Admin, name: TopicPartition, form: str) -> None:

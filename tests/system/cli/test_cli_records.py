@@ -2,10 +2,15 @@
 
 import itertools
 import json
+import os
+import pty
+import re
+import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ottla.client import TopicPartition, sync
@@ -77,15 +82,18 @@ def test_where_to_start_and_end(run: Command, make_topic: MakeTopic) -> None:
     assert run("consume", topic, "-p", "1", "--from", "2020-01-01", "--until", "now").lines == [
         *("x", "y")
     ]
+    assert run("consume", topic, "--grep", "^9.$", "-n", "3").lines == ["90", "91", "92"]
     assert run("consume", topic, "-p", "0", "--from", "5000").lines == []
 
 
 def test_formats(run: Command, make_topic: MakeTopic) -> None:
-    """Text, keys, and a format of one's own."""
+    """Text, keys, JSON, indented JSON, and a format of one's own."""
     topic = make_topic()
     run("produce", topic, "-K", ":", stdin='k:{"a":[1,null]}\n')
     assert run("consume", topic).out == '{"a":[1,null]}\n'
     assert run("consume", topic, "--keys").out == 'k\t{"a":[1,null]}\n'
+    assert run("consume", topic, "--pretty").out == ('{\n  "a": [\n    1,\n    null\n  ]\n}\n')
+    assert run("consume", topic, "-o", "json", "--pretty").json["value"] == {"a": [1, None]}
     assert run("consume", topic, "--format", r"%t/%p/%o %k %S\x21\n").out == f"{topic}/0/0 k 14!\n"
 
 
@@ -166,6 +174,80 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(run: Command, make_topic:
         assert reading.stderr.read() == b""
 
 
+def test_a_terminal_sees_a_bar_and_colours(run: Command, make_topic: MakeTopic) -> None:
+    """Only a terminal does: programs read neither bars nor escapes."""
+    topic = make_topic()
+    with _on_a_terminal(run, "produce", topic) as screen:
+        lines = 0
+        while not ("━" in screen.shown and re.search(r"\d records", screen.shown)):
+            lines += 1
+            screen.write(b"line\n")
+            # A bar comes with the news after a while.
+            screen.look(0.7)
+    assert f"{lines} records to {topic}" in screen.shown
+    run("produce", topic, stdin='{"last": true}\n')
+    words = ("consume", topic, "--from", "-1", "--pretty")
+    with _on_a_terminal(run, *words) as screen:
+        pass
+    assert "\x1b[35mtrue\x1b[0m" in screen.shown
+    assert "\x1b" not in run(*words).out
+
+
+class Screen:
+    """A terminal, and what a command on it has shown so far."""
+
+    def __init__(self, master: int, command: "subprocess.Popen[bytes]") -> None:
+        self._master = master
+        self._command = command
+        self._bytes = b""
+
+    @property
+    def shown(self) -> str:
+        return self._bytes.decode(errors="replace")
+
+    def write(self, data: bytes) -> None:
+        assert self._command.stdin is not None
+        self._command.stdin.write(data)
+        self._command.stdin.flush()
+
+    def look(self, seconds: float) -> bool:
+        """Read what comes for so long; whether more may come."""
+        deadline_s = time.monotonic() + seconds
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            if select.select([self._master], [], [], left_s)[0]:
+                try:
+                    chunk = os.read(self._master, 65536)
+                except OSError:
+                    # Linux tells the end of a terminal's other side as an error.
+                    return False
+                if not chunk:
+                    return False
+                self._bytes += chunk
+        return True
+
+
+@contextmanager
+def _on_a_terminal(run: Command, *words: str) -> Iterator[Screen]:
+    """A command on a terminal of its own, which has ended well at the end of the block."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        run.line(*words),
+        stdin=subprocess.PIPE,
+        stdout=slave,
+        stderr=slave,
+        env={**run.environment, "TERM": "xterm", "COLUMNS": "120"},
+    ) as showing:
+        os.close(slave)
+        screen = Screen(master, showing)
+        yield screen
+        assert showing.stdin is not None
+        showing.stdin.close()
+        while screen.look(1.0):
+            pass
+        assert showing.wait(120) == 0
+    os.close(master)
+
+
 def test_what_cannot_be_sent_is_counted_and_told(run: Command, make_topic: MakeTopic) -> None:
     """The count, the first error, the limit that was met and who has it (librdkafka #3125)."""
     topic = make_topic(max_message_bytes="1000")
@@ -197,6 +279,7 @@ def test_wrong_words_about_records_are_told_with_the_right_ones(
         (("consume", topic, "-f", "--until", "now"), "give one"),
         (("consume", topic, "-g", "g", "--from", "5"), "group reset"),
         (("consume", topic, "--format", "%q"), "%q means nothing"),
+        (("consume", topic, "--grep", "("), "--grep"),
         (("produce", topic, "-H", "x"), "is not NAME=VALUE"),
         (("produce", topic, "-K", ""), "at least one letter"),
         (("produce", topic, "-z", "brotli"), "'gzip'"),
@@ -263,13 +346,15 @@ def test_a_line_that_is_no_record_is_named(run: Command, make_topic: MakeTopic) 
     assert "leave out" in run.misused("produce", topic, "--json", "-K", ":")
 
 
-def test_several_topics_are_read_by_name(run: Command, name: str) -> None:
+def test_several_topics_are_read_by_name_or_pattern(run: Command, name: str) -> None:
     """Also as a member of a group."""
     one, two = f"{name}.one", f"{name}.two"
     run("produce", one, stdin="1\n")
     run("produce", two, stdin="2\n")
     assert sorted(run("consume", one, two).lines) == ["1", "2"]
+    assert sorted(run("consume", "--regex", rf"{name}\..*").lines) == ["1", "2"]
     assert sorted(run("consume", one, two, "--group", name).lines) == ["1", "2"]
+    assert "no topic's whole name matches" in run.try_to("consume", "-r", "zzz").error
 
 
 def test_isolation_leaves_out_what_is_not_committed(run: Command, make_topic: MakeTopic) -> None:

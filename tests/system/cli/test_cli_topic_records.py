@@ -93,7 +93,7 @@ def test_sizes_are_those_of_leaders_and_of_all_replicas(
     assert "there is no topic" in run.refused("topic", "sizes", "nothing-here")
 
 
-def test_several_topics_are_described_by_name(
+def test_several_topics_are_described_by_name_or_pattern(
     run: Command, make_topic: MakeTopic, name: str
 ) -> None:
     """One name gives an object, others a list; a setting is shown as people write it."""
@@ -101,12 +101,17 @@ def test_several_topics_are_described_by_name(
     run("topic", "create", one, "-s", "retention.ms=90m", "-s", "segment.bytes=64Mi")
     run("topic", "create", two)
     assert run("topic", "describe", one, "-o", "json").json["name"] == one
-    answers = run("topic", "describe", one, two, "-o", "json").json
-    assert [each["name"] for each in answers] == [one, two]
+    for words in ((one, two), ("--regex", rf"{name}\..*")):
+        assert [each["name"] for each in run("topic", "describe", *words, "-o", "json").json] == [
+            one,
+            two,
+        ]
     lines = [line.split() for line in run("topic", "describe", one, two).lines]
     assert ["retention.ms", "1h30m", "topic"] in lines
     assert ["segment.bytes", "64Mi", "topic"] in lines
-    assert run("topic", "describe", one, two, "--unavailable", "-o", "json").json == []
+    assert run("topic", "describe", "-r", f"{name}.*", "--unavailable", "-o", "json").json == []
+    assert "no topic's whole name matches" in run.try_to("topic", "describe", "-r", "zzz").error
+    assert run.try_to("topic", "describe", "-r", "(").code == 2
 
 
 @pytest.mark.parametrize("every", [True, False])

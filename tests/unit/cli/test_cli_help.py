@@ -66,6 +66,6 @@ def test_an_unknown_command_is_answered_with_the_nearest() -> None:
     assert "there is no command 'topik'; did you mean topic?" in near.stderr
     far = CliRunner().invoke(cli, ["zzz"])
     assert (
-        "there are start, broker, cluster, topic, partition, produce, consume, group, txn, "
+        "there are start, broker, cluster, topic, partition, produce, consume, perf, group, txn, "
         "dlq, config" in far.stderr
     )

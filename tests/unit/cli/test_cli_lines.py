@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.cli.produce.lines import cut, lines_of
+from ottla.cli.produce.lines import cut, lines_of, size_of
 
 
 def read(*paths: Path) -> tuple[list[bytes], int]:
@@ -47,6 +47,8 @@ def test_files_do_not_run_into_each_other(tmp_path: Path) -> None:
     first.write_bytes(b"a\nb")
     second.write_bytes(b"c\n")
     assert read(first, second)[0] == [b"a", b"b", b"c"]
+    assert size_of([first, second]) == 5
+    assert size_of([Path("/dev/null")]) is None
 
 
 @given(st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=9))

@@ -51,6 +51,30 @@ def test_json_tells_bytes_from_null() -> None:
     assert "value_base64" not in json.loads(shape.json_lines(PLACE, BARE))
 
 
+def test_pretty_indents_json_and_leaves_the_rest() -> None:
+    """A value that is no JSON is shown as it is."""
+    pretty = shape.pretty(keys=False, whole=False, is_terminal=False)
+    assert pretty(PLACE, RECORD) == b'{\n  "a": 1\n}\n'
+    assert pretty(PLACE, Record(0, 0, None, b"hello {")) == b"hello {\n"
+
+
+def test_pretty_on_a_terminal_has_colours_and_no_commands() -> None:
+    """Escapes inside of strings stay escapes."""
+    value = json.dumps({"k": ["\u001b[2J", 1, None, True, {}, []]}).encode()
+    shown = shape.pretty(keys=False, whole=False, is_terminal=True)(
+        PLACE, Record(0, 0, None, value)
+    ).decode()
+    assert "\x1b[2J" not in shown
+    assert json.loads(click.unstyle(shown)) == {"k": ["\u001b[2J", 1, None, True, {}, []]}
+    assert click.style("null", fg="magenta") in shown
+
+
+def test_pretty_whole_record_has_its_value_parsed() -> None:
+    """With --json and --pretty the value is part of the object."""
+    shown = shape.pretty(keys=False, whole=True, is_terminal=False)(PLACE, RECORD)
+    assert json.loads(shown)["value"] == {"a": 1}
+
+
 @pytest.mark.parametrize(
     ("template", "expected"),
     [

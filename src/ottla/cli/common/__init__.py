@@ -1,1 +1,1 @@
-"""Code that commands share: options, connections to a cluster, errors."""
+"""Code that commands share: options, connections to a cluster, errors, completion of names."""

@@ -1,13 +1,16 @@
 """`ottla consume`: shows the records of topics as text, as JSON or by a format string."""
 
 import asyncio
+import re
 import sys
 
 import click
 
 from ottla.cli.common import options
+from ottla.cli.common.completion import groups, topics
 from ottla.cli.consume import shape
 from ottla.cli.consume.reader import Wish, read
+from ottla.cli.text.places import regex
 from ottla.cli.text.words import Position, moment, position
 
 _FORMAT_HELP = (
@@ -18,7 +21,8 @@ _FORMAT_HELP = (
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="TOPIC...")
+@click.argument("words", nargs=-1, required=True, metavar="TOPIC...", shell_complete=topics)
+@regex
 @click.option("--follow", "-f", is_flag=True, help="Go on with what comes; ctrl-C ends.")
 @click.option(
     "--from",
@@ -36,6 +40,7 @@ _FORMAT_HELP = (
 @click.option(
     "--group",
     "-g",
+    shell_complete=groups,
     help="As a member of this group, from where it stands; commits.",
 )
 @click.option(
@@ -45,13 +50,16 @@ _FORMAT_HELP = (
     show_default=True,
     help="Whether records of open and aborted transactions are shown.",
 )
+@click.option("--grep", metavar="PATTERN", help="Only records whose key or value matches.")
 @click.option("--keys", "-k", is_flag=True, help="The key and a tab before each value.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line, as -o json.")
+@click.option("--pretty", is_flag=True, help="JSON indented, and coloured on a terminal.")
 @click.option("--format", "template", metavar="TEXT", help=_FORMAT_HELP)
 @click.option("--output", "-o", "form", type=click.Choice(["text", "json"]), default="text")
 @options.bootstrap
 def consume(
     words: tuple[str, ...],
+    regex: bool,
     follow: bool,
     start: Position | None,
     since: int | None,
@@ -60,8 +68,10 @@ def consume(
     chosen: tuple[int, ...],
     group: str | None,
     isolation: str,
+    grep: str | None,
     keys: bool,
     as_json: bool,
+    pretty: bool,
     template: str | None,
     form: str,
     bootstrap: str,
@@ -71,12 +81,12 @@ def consume(
     \b
     ottla consume flights                          all there is
     ottla consume flights -f --from -10            the last ten, and what comes
-    ottla consume flights --since 10m              of the last ten minutes
+    ottla consume flights --since 10m --pretty     of the last ten minutes
     ottla consume flights --from 2024-01-31T09:00 --until 2024-01-31T10:00
     ottla consume flights -n 3 --json              three, with all that belongs to them
     ottla consume flights --format '%p/%o %k: %v\\n'
     ottla consume flights --group audit -f         as a member of a group
-    ottla consume flights planes --isolation read_committed
+    ottla consume --regex 'flights-.*' --isolation read_committed
     ottla consume flights --json | ottla produce copy --json
 
     Without a time zone, times are those of this machine. Nothing is committed without --group.
@@ -85,6 +95,7 @@ def consume(
         raise click.UsageError("--follow never ends and --until does; give one")
     wish = Wish(
         words=words,
+        regex=regex,
         read_committed=isolation == "read_committed",
         follow=follow,
         start=_start(start, since, group, chosen),
@@ -92,7 +103,8 @@ def consume(
         count=count,
         chosen=chosen,
         group=group,
-        show=_shape(keys=keys, as_json=as_json or form == "json", template=template),
+        pattern=_pattern(grep),
+        show=_shape(keys=keys, as_json=as_json or form == "json", pretty=pretty, template=template),
     )
     asyncio.run(read(bootstrap, wish))
 
@@ -114,11 +126,21 @@ def _start(
     return start
 
 
-def _shape(*, keys: bool, as_json: bool, template: str | None) -> shape.Shape:
+def _shape(*, keys: bool, as_json: bool, pretty: bool, template: str | None) -> shape.Shape:
     if template is not None:
-        if as_json or keys:
-            raise click.UsageError("--format says all; leave out --json and --keys")
+        if as_json or pretty or keys:
+            raise click.UsageError("--format says all; leave out --json, --pretty and --keys")
         return shape.format_string(template)
-    if as_json:
-        return shape.json_lines
-    return shape.values(keys=keys, is_terminal=sys.stdout.isatty())
+    is_terminal = sys.stdout.isatty()
+    if pretty:
+        return shape.pretty(keys=keys, whole=as_json, is_terminal=is_terminal)
+    return shape.json_lines if as_json else shape.values(keys=keys, is_terminal=is_terminal)
+
+
+def _pattern(text: str | None) -> re.Pattern[bytes] | None:
+    if text is None:
+        return None
+    try:
+        return re.compile(text.encode())
+    except re.error as error:
+        raise click.BadParameter(f"{text!r}: {error}", param_hint="--grep") from None

@@ -1,6 +1,7 @@
 """Reads records for `ottla consume`, and writes them to standard output."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli.common.connect import reach
 from ottla.cli.consume.shape import Shape
+from ottla.cli.text.places import matching
 from ottla.cli.text.words import Position
 from ottla.client import Consumer, ConsumerOptions, Records
 from ottla.client.connection.cluster import Cluster, connections_of
@@ -26,6 +28,7 @@ class Wish:
     """The records to read, and how to show them."""
 
     words: tuple[str, ...]
+    regex: bool
     read_committed: bool
     follow: bool
     start: Position
@@ -33,6 +36,7 @@ class Wish:
     count: int | None
     chosen: tuple[int, ...]
     group: str | None
+    pattern: re.Pattern[bytes] | None
     show: Shape
 
 
@@ -48,7 +52,7 @@ async def read(bootstrap: str, wish: Wish) -> None:
     assigned = asyncio.Event()
     async with Consumer(bootstrap, **settings, on_assigned=lambda _: assigned.set()) as consumer:
         await reach(connections_of(consumer))
-        topics = list(dict.fromkeys(wish.words))
+        topics = await matching(connections_of(consumer), wish.words, regex=wish.regex)
         partitions = [
             place
             for topic in topics
@@ -134,6 +138,9 @@ class _Reader:
         wish = self._wish
         if wish.count is None:
             return _POLL_RECORDS
+        if wish.pattern is not None and not wish.group:
+            # It is not known how many polled records will be shown.
+            return _POLL_RECORDS
         # With a group every polled record is committed, so poll only as many as will be shown.
         return min(wish.count - self._shown, _POLL_RECORDS)
 
@@ -157,6 +164,10 @@ class _Reader:
                 break
             if wish.count is not None and self._shown >= wish.count:
                 break
+            if wish.pattern is not None and not (
+                wish.pattern.search(record.value or b"") or wish.pattern.search(record.key or b"")
+            ):
+                continue
             out.append(wish.show(place, record))
             self._shown += 1
         sys.stdout.buffer.write(b"".join(out))

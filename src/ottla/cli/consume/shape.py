@@ -19,6 +19,8 @@ _HARMLESS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in b"\t\n"
 }
 
+_COLOURS = {"key": "blue", "string": "green", "number": "cyan", "word": "magenta"}
+
 
 def values(*, keys: bool, is_terminal: bool) -> Shape:
     """Show values, one per line; with `keys`, the key and a tab come first. Null is empty."""
@@ -40,6 +42,24 @@ def values(*, keys: bool, is_terminal: bool) -> Shape:
 def json_lines(place: TopicPartition, record: Record) -> bytes:
     """Show a record as one line of JSON."""
     return json.dumps(as_object(place, record), ensure_ascii=False).encode() + b"\n"
+
+
+def pretty(*, keys: bool, whole: bool, is_terminal: bool) -> Shape:
+    """Indent values that are JSON, in colours on a terminal; with `whole`, show entire records."""
+
+    def shown(place: TopicPartition, record: Record) -> bytes:
+        if whole:
+            answer = as_object(place, record)
+            parsed, content = _parsed(record.value)
+            if parsed:
+                answer["value"] = content
+            return f"{_indented(answer, is_terminal)}\n".encode()
+        parsed, content = _parsed(record.value)
+        start = f"{_harmless(record.key)}\t" if keys else ""
+        text = _indented(content, is_terminal) if parsed else _harmless(record.value)
+        return f"{start}{text}\n".encode()
+
+    return shown
 
 
 def as_object(place: TopicPartition, record: Record) -> dict[str, Any]:
@@ -135,3 +155,47 @@ def _text(content: bytes | None) -> str | None:
 
 def _harmless(content: bytes | None) -> str:
     return (content or b"").decode("utf-8", "backslashreplace").translate(_HARMLESS)
+
+
+def _parsed(content: bytes | None) -> tuple[bool, Any]:
+    """Return whether `content` is JSON, and its value."""
+    text = _text(content)
+    if text is None:
+        return False, None
+    try:
+        return True, json.loads(text)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def _indented(content: Any, is_terminal: bool) -> str:
+    if not is_terminal:
+        return json.dumps(content, ensure_ascii=False, indent=2)
+    return _coloured(content, "")
+
+
+def _coloured(content: Any, margin: str) -> str:
+    inner = margin + "  "
+    match content:
+        case dict() if content:
+            lines = [
+                f"{inner}{_paint(json.dumps(name, ensure_ascii=False), 'key')}: "
+                f"{_coloured(value, inner)}"
+                for name, value in content.items()
+            ]
+            return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
+        case list() if content:
+            items = [inner + _coloured(value, inner) for value in content]
+            return "[\n" + ",\n".join(items) + f"\n{margin}]"
+        case str():
+            return _paint(json.dumps(content, ensure_ascii=False).translate(_HARMLESS), "string")
+        case bool() | None:
+            return _paint(json.dumps(content), "word")
+        case int() | float():
+            return _paint(json.dumps(content), "number")
+        case _:
+            return json.dumps(content)
+
+
+def _paint(text: str, kind: str) -> str:
+    return click.style(text, fg=_COLOURS[kind])

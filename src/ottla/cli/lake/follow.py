@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from ottla.base.quantities import counted, span_words
 from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.lake.arguments import (
     declares,
     given_options,
@@ -45,7 +46,7 @@ _BESIDE_A_FILE = frozenset(
 
 
 @click.command(cls=declares("ChangelogOptions"))
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @options.bootstrap
 @options.output
@@ -86,7 +87,7 @@ def _show_changes(topic: str, target: str, form: str, done: Any) -> None:
 
 
 @click.command(cls=declares("FollowOptions"))
-@click.argument("topic", metavar="TOPIC|PIPELINE.toml")
+@click.argument("topic", metavar="TOPIC|PIPELINE.toml", shell_complete=topics)
 @click.option("--to", "target", metavar="DIR", help="The table's folder; not with a file.")
 @options.bootstrap
 @options.output

@@ -7,13 +7,14 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.lake.arguments import declares, import_lake, read_pipeline, with_spark
 from ottla.cli.lake.results import ProgressLine, show_result
 from ottla.cli.text.output import show_one
 
 
 @click.command(cls=declares("LoadOptions"))
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @options.bootstrap
 @options.output

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 
 _READ_BYTES = 1 << 20
@@ -29,6 +29,15 @@ async def lines_of(
                 yield lines
         finally:
             os.close(descriptor)
+
+
+def size_of(paths: Iterable[Path]) -> int | None:
+    """Return the number of bytes in the files; None if unknown."""
+    paths = list(paths)
+    found = [path.stat() for path in paths] if paths else [os.fstat(STDIN)]
+    if all(stat.S_ISREG(entry.st_mode) for entry in found):
+        return sum(entry.st_size for entry in found)
+    return None
 
 
 async def cut(

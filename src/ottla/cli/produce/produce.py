@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from ottla.cli.common import options
-from ottla.cli.produce.sender import Form, Sent, send
+from ottla.cli.common.completion import topics
+from ottla.cli.produce.lines import size_of
+from ottla.cli.produce.sender import Bar, Form, Sent, send
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec
@@ -20,7 +22,7 @@ _RATED_S = 0.5
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option(
     "--file",
     "-f",
@@ -104,20 +106,22 @@ def produce(
         acks=_ACKS[acks],
         compression=compression,
     )
-    if not files and sys.stdin.isatty():
+    typing = not files and sys.stdin.isatty()
+    if typing:
         click.echo("a line is a record; ctrl-D ends", err=True)
-    sent = asyncio.run(send(bootstrap, topic, files, shape))
-    _report(topic, sent, form)
+    bar = Bar(topic, size_of(files), shown=not typing)
+    sent = asyncio.run(send(bootstrap, topic, files, shape, bar))
+    _report(topic, sent, bar.read_bytes, form)
     if sent.first_error is not None:
         ctx.exit(1)
     if sent.interrupted:
         ctx.exit(130)
 
 
-def _report(topic: str, sent: Sent, form: str) -> None:
+def _report(topic: str, sent: Sent, read_bytes: int, form: str) -> None:
     seconds = max(sent.finished_s - sent.started_s, 1e-6)
     if form == "json":
-        show_one("json", _answer(topic, sent, seconds))
+        show_one("json", _answer(topic, sent, read_bytes, seconds))
     else:
         noun = "record" if sent.delivered == 1 else "records"
         words = f"{sent.delivered:,} {noun} to {topic}"
@@ -129,7 +133,7 @@ def _report(topic: str, sent: Sent, form: str) -> None:
         elif sent.partitions:
             words += f", {len(sent.partitions)} partitions"
         if seconds >= _RATED_S and sent.delivered >= _RATED_RECORDS:
-            rate, megabytes = sent.delivered / seconds, sent.read_bytes / seconds / 1e6
+            rate, megabytes = sent.delivered / seconds, read_bytes / seconds / 1e6
             words += f" in {seconds:.1f} s ({rate:,.0f}/s, {megabytes:,.1f} MB/s)"
         if sent.created:
             words += "; the topic did not exist and was created"
@@ -141,14 +145,14 @@ def _report(topic: str, sent: Sent, form: str) -> None:
         click.secho(f"ottla: {what}{error.message} ({error.code.name})", fg="red", err=True)
 
 
-def _answer(topic: str, sent: Sent, seconds: float) -> dict[str, Any]:
+def _answer(topic: str, sent: Sent, read_bytes: int, seconds: float) -> dict[str, Any]:
     error = sent.first_error
     return {
         "topic": topic,
         "created": sent.created,
         "delivered": sent.delivered,
         "failed": sent.accepted - sent.delivered,
-        "bytes": sent.read_bytes,
+        "bytes": read_bytes,
         "seconds": round(seconds, 3),
         "partitions": [
             {"partition": partition, "records": count, "first_offset": first, "last_offset": last}

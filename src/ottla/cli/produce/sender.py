@@ -1,12 +1,13 @@
-"""Sends lines to a topic for `ottla produce`, and counts them."""
+"""Sends lines to a topic for `ottla produce`; counts records, and shows a progress bar."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.common.connect import administration
@@ -23,6 +24,77 @@ from ottla.client import (
 from ottla.client.connection.cluster import connections_of
 from ottla.client.producer.options import Acks, Codec
 from ottla.diagnosis.partitions import partitions_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+# Shorter operations show no bar.
+_PATIENCE_S = 0.4
+
+
+class Bar:
+    """Counts bytes read and records delivered; shows them on a terminal if it takes long."""
+
+    def __init__(self, title: str, total_bytes: int | None, *, shown: bool = True) -> None:
+        self.read_bytes = 0
+        self._title = title
+        self._total = total_bytes
+        self._started_s = monotonic()
+        self._wanted = shown and sys.stderr.isatty()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def on_read(self, count: int) -> None:
+        """Count bytes read."""
+        self.read_bytes += count
+
+    def update(self, records: int) -> None:
+        """Set the number of delivered records."""
+        if not self._wanted:
+            return
+        elapsed_s = monotonic() - self._started_s
+        if self._bar is None:
+            if elapsed_s < _PATIENCE_S:
+                return
+            self._bar = self._open()
+        assert self._task is not None
+        self._bar.update(
+            self._task,
+            completed=self.read_bytes,
+            records=f"{records:,} records",
+            rate=f"{records / elapsed_s:,.0f}/s",
+        )
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _open(self) -> "Progress":
+        # Imported only if the bar is shown, because the import is slow.
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TextColumn("{task.fields[records]}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = bar.add_task(self._title, total=self._total, records="", rate="")
+        bar.start()
+        return bar
+
 
 # Errors that concern one record: brokers may accept later records.
 _OF_ONE_RECORD = frozenset(
@@ -56,7 +128,6 @@ class Sent:
 
     started_s: float = field(default_factory=monotonic)
     finished_s: float = 0.0
-    read_bytes: int = 0
     accepted: int = 0
     delivered: int = 0
     failed: int = 0
@@ -67,9 +138,6 @@ class Sent:
     interrupted: bool = False
     # For each partition: number of delivered records, first offset, last offset (-1 with acks=0).
     partitions: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-
-    def on_read(self, count: int) -> None:
-        self.read_bytes += count
 
     def on_delivery(self, delivery: Delivery) -> None:
         if delivery.error is not None:
@@ -89,7 +157,7 @@ class Sent:
         self.final |= error.code not in _OF_ONE_RECORD
 
 
-async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form) -> Sent:
+async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, bar: Bar) -> Sent:
     """Send the lines of `files`, or of standard input, and wait until each is delivered or failed.
 
     Raises OttlaError if no record can be sent.
@@ -103,26 +171,30 @@ async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form) ->
         client_id="ottla-cli",
         batch_size=batch_bytes,
     )
-    async with Producer(bootstrap, **settings, on_delivery=sent.on_delivery) as producer:
-        chosen = () if form.partition is None else (form.partition,)
-        await partitions_of(connections_of(producer), topic, chosen)
-        sent.started_s = monotonic()
-        try:
-            await _send_all(producer, topic, files, form, sent)
-        except asyncio.CancelledError:
-            # Ctrl-C: the lines that were read are still sent and counted.
-            sent.interrupted = True
-        await producer.flush()
-        sent.finished_s = monotonic()
+    try:
+        async with Producer(bootstrap, **settings, on_delivery=sent.on_delivery) as producer:
+            chosen = () if form.partition is None else (form.partition,)
+            await partitions_of(connections_of(producer), topic, chosen)
+            sent.started_s = monotonic()
+            try:
+                await _send_all(producer, topic, files, form, bar, sent)
+            except asyncio.CancelledError:
+                # Ctrl-C: the lines that were read are still sent and counted.
+                sent.interrupted = True
+            await producer.flush()
+            sent.finished_s = monotonic()
+    finally:
+        bar.close()
     return sent
 
 
 async def _send_all(
-    producer: Producer, topic: str, files: Sequence[Path], form: Form, sent: Sent
+    producer: Producer, topic: str, files: Sequence[Path], form: Form, bar: Bar, sent: Sent
 ) -> None:
-    async with aclosing(lines_of(files, sent.on_read)) as source:
+    async with aclosing(lines_of(files, bar.on_read)) as source:
         async for lines in source:
             await _send_lines(producer, topic, lines, form, sent)
+            bar.update(sent.delivered)
             if sent.final:
                 return
 

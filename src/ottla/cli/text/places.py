@@ -1,6 +1,8 @@
 """Parses topics and partitions: `flights-0`, or `flights` for all partitions of a topic."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import click
 
@@ -8,6 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.common.errors import unknown_topic
+from ottla.client.connection.cluster import Cluster
 
 METAVAR = "TOPIC-P…"
 
@@ -69,3 +72,37 @@ def few(names: Iterable[object], most: int = 5) -> str:
     every = [str(name) for name in names]
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def regex(command: Command) -> Command:
+    """Add `--regex`: names are regular expressions."""
+    return click.option(
+        "--regex",
+        "-r",
+        is_flag=True,
+        help="Each name is a regular expression, of all topics whose whole names match.",
+    )(command)
+
+
+async def matching(cluster: Cluster, words: Sequence[str], *, regex: bool) -> list[str]:
+    """Return the topics that `words` name or, with `regex`, match; in order, without duplicates.
+
+    Raises click.BadParameter for an invalid pattern, or one that matches no topic.
+    """
+    if not regex:
+        return list(dict.fromkeys(words))
+    names = sorted(await cluster.topic_names())
+    found: list[str] = []
+    for word in words:
+        try:
+            pattern = re.compile(word)
+        except re.error as error:
+            raise click.BadParameter(f"{word!r} is no regular expression: {error}") from None
+        matched = [name for name in names if pattern.fullmatch(name)]
+        if not matched:
+            raise click.BadParameter(f"no topic's whole name matches {word!r}")
+        found += matched
+    return list(dict.fromkeys(found))

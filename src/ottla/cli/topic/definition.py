@@ -11,12 +11,15 @@ from ottla.base.quantities import span_words
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.base.settings.written_values import with_unit
 from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one, show_title
+from ottla.cli.text.places import matching, regex
 from ottla.cli.text.settings import change_rows, changed_rows, show_notes, show_remarks
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.connection.cluster import connections_of
 from ottla.client.connection.view import TopicView
 from ottla.diagnosis.consequences import after_creation, after_growth, notes
 from ottla.diagnosis.partitions import PartitionOffsets, offsets_of
@@ -70,7 +73,7 @@ async def create(
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=topics)
 @click.option(
     "--partitions", "-p", type=click.IntRange(1), help="Increase the number of partitions to this."
 )
@@ -115,7 +118,7 @@ async def alter(
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=topics)
 @options.yes
 @options.bootstrap
 @options.output
@@ -177,7 +180,8 @@ _PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", 
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[NAME]...")
+@click.argument("words", nargs=-1, metavar="[NAME]...", shell_complete=topics)
+@regex
 @click.option("--under-replicated", is_flag=True, help="Only partitions with a replica behind.")
 @click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
 @click.option("--under-min-isr", is_flag=True, help="Only partitions that refuse acks=all.")
@@ -186,6 +190,7 @@ _PARTITION_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", 
 async def describe(
     admin: Admin,
     words: tuple[str, ...],
+    regex: bool,
     under_replicated: bool,
     unavailable: bool,
     under_min_isr: bool,
@@ -196,6 +201,7 @@ async def describe(
     \b
     ottla topic describe flights
     ottla topic describe flights planes -o json
+    ottla topic describe --regex 'flights-.*'
     ottla topic describe --under-replicated
 
     Shows the settings that are not at their defaults; with -o json in the brokers' units. With -o
@@ -210,7 +216,7 @@ async def describe(
     conditions: list[Condition] = [condition for is_asked, condition in asked if is_asked]
     if not conditions and not words:
         raise click.UsageError("name a topic, or a condition such as --under-replicated")
-    names = list(dict.fromkeys(words))
+    names = await matching(connections_of(admin), words, regex=regex)
     if conditions:
         rows = [
             standing_row(one)
@@ -229,7 +235,8 @@ async def describe(
     ]
     if form == "json":
         answers = [_topic_answer(one) for one in found]
-        click.echo(json.dumps(answers[0] if len(words) == 1 else answers, indent=2, default=str))
+        alone = len(words) == 1 and not regex
+        click.echo(json.dumps(answers[0] if alone else answers, indent=2, default=str))
         return
     for number, one in enumerate(found):
         if number:

@@ -8,6 +8,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted, iso, size_words
 from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.consume.reader import resolved
 from ottla.cli.text.output import show
@@ -32,7 +33,7 @@ def moment_or_end(text: str) -> int:
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=topics)
 @click.option(
     "--at",
     "time_ms",
@@ -79,7 +80,7 @@ _SIZES_COLUMNS = ["name", "partition_count", "leader_bytes", "replica_bytes"]
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[TOPIC]...")
+@click.argument("names", nargs=-1, metavar="[TOPIC]...", shell_complete=topics)
 @connected
 @options.output
 async def sizes(admin: Admin, names: tuple[str, ...], form: str) -> None:
@@ -112,7 +113,7 @@ _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_ke
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC")
+@click.argument("name", metavar="TOPIC", shell_complete=topics)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
 @click.option("--now", is_flag=True, help="Compact whatever the dirty ratio is.")
 @click.option("--wait", "waits", is_flag=True, help="With --now: return when it is done.")
@@ -188,7 +189,7 @@ _DELETION_COLUMNS = ["topic", "partition", "old_start", "new_start", "deleted"]
 
 
 @click.command(name="delete-records")
-@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=topics)
 @click.option(
     "--before",
     type=position,
