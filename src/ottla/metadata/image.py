@@ -117,6 +117,8 @@ class ClusterImage:
     # Feature levels by name, and the number of the latest change of them (KIP-584).
     features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
     features_epoch: int = 1
+    # Subscriptions to clients' metrics (KIP-714), by name.
+    client_metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
@@ -155,3 +157,7 @@ class ClusterImage:
     def with_features(self, levels: Mapping[str, int], epoch: int) -> "ClusterImage":
         """Replace the levels of all features."""
         return replace(self, features=levels, features_epoch=epoch)
+
+    def with_client_metrics(self, name: str, configs: Mapping[str, str]) -> "ClusterImage":
+        """Replace the settings of one subscription to clients' metrics."""
+        return replace(self, client_metrics={**self.client_metrics, name: configs})

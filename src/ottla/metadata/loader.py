@@ -57,6 +57,7 @@ async def load_image(source: NodeSource, cluster_id: str) -> Loaded:
         topics_by_id={topic.id: topic for topic in living.values()},
         broker_configs=_configs(config_tree, paths.CONFIG_BROKERS),
         group_configs=_configs_by_name(config_tree, paths.CONFIG_GROUPS),
+        client_metrics=_configs_by_name(config_tree, paths.CONFIG_CLIENT_METRICS),
         features=nodes.decode_features(
             paths.CONFIG_FEATURES, b"" if features is None else features.data
         ),

@@ -28,6 +28,7 @@ TOPIC_IDS = "/brokers/topic_ids"
 CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
 CONFIG_GROUPS = "/config/groups"
+CONFIG_CLIENT_METRICS = "/config/client-metrics"
 CONFIG_FEATURES = "/config/features"
 CONFIG_CHANGES = "/config/changes"
 # The last block of producer ids that was handed out.
@@ -53,6 +54,7 @@ FOUNDATIONS = (
     CONFIG_TOPICS,
     CONFIG_BROKERS,
     CONFIG_GROUPS,
+    CONFIG_CLIENT_METRICS,
     CONFIG_CHANGES,
     "/config/clients",
     "/config/users",
@@ -117,6 +119,11 @@ def broker_config(broker: str) -> str:
 def group_config(group: str) -> str:
     """A group's own settings. Group ids are free text, so `/` and `%` are escaped."""
     return f"{CONFIG_GROUPS}/{_escaped(group)}"
+
+
+def client_metrics_config(subscription: str) -> str:
+    """The settings of a subscription to clients' metrics. Its name is escaped like a group id."""
+    return f"{CONFIG_CLIENT_METRICS}/{_escaped(subscription)}"
 
 
 def _escaped(name: str) -> str:

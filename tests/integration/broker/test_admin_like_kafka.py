@@ -25,6 +25,7 @@ from ottla.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
 )
 from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
 
@@ -106,6 +107,7 @@ def ours_alone(table: dict[str, Any]) -> set[str]:
         (BROKER, "", set()),
         (TOPIC, "t", ours_alone(TOPIC_SETTINGS)),
         (GROUP, "g", ours_alone(GROUP_SETTINGS)),
+        (CLIENT_METRICS, "m", set()),
     ],
 )
 def test_the_same_settings_are_described(
@@ -129,6 +131,23 @@ def altered(client: WireClient, kind: int, name: str, *changes: tuple[str, int, 
 
 
 CHANGES = [
+    (CLIENT_METRICS, "m", ("interval.ms", SET, "1000"), ErrorCode.NONE),
+    (CLIENT_METRICS, "m", ("interval.ms", SET, "99"), ErrorCode.INVALID_REQUEST),
+    (CLIENT_METRICS, "m", ("interval.ms", SET, "3600001"), ErrorCode.INVALID_REQUEST),
+    (CLIENT_METRICS, "m", ("interval.ms", SET, "x"), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("interval.ms", SET, None), ErrorCode.INVALID_REQUEST),
+    (CLIENT_METRICS, "m", ("metrics", SET, "a.b,c"), ErrorCode.NONE),
+    (CLIENT_METRICS, "m", ("metrics", SET, "a,,b"), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("metrics", APPEND, "d"), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("match", SET, "client_id=.*,client_source_port=9"), ErrorCode.NONE),
+    (CLIENT_METRICS, "m", ("match", SET, "client_id=["), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("match", SET, "foo=1"), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("match", SET, "client_id"), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("match", SET, "client_id=a=b"), ErrorCode.INVALID_CONFIG),
+    (CLIENT_METRICS, "m", ("nosuch", SET, "1"), ErrorCode.INVALID_REQUEST),
+    (CLIENT_METRICS, "", ("metrics", SET, "*"), ErrorCode.INVALID_REQUEST),
+    (CLIENT_METRICS, "a b/c", ("metrics", SET, "*"), ErrorCode.NONE),
+    (CLIENT_METRICS, "never", ("metrics", DELETE, None), ErrorCode.NONE),
     (BROKER, "1", ("min.insync.replicas", SET, "2"), ErrorCode.INVALID_CONFIG),
     (BROKER, "", ("min.insync.replicas", DELETE, None), ErrorCode.INVALID_CONFIG),
     *(
@@ -162,6 +181,24 @@ def test_the_same_changes_of_settings_are_taken(
 ) -> None:
     """Kafka has another code for each kind of mistake."""
     assert [altered(client, kind, name, change) for client in both] == [code, code]
+
+
+def test_subscriptions_are_listed_by_what_they_set(both: tuple[WireClient, WireClient]) -> None:
+    """Alone in version 0, by type in version 1; one that sets nothing is not there."""
+
+    def listed(client: WireClient) -> list[tuple[int, str]]:
+        assert altered(client, CLIENT_METRICS, "x/y", ("metrics", SET, "*")) == 0
+        assert altered(client, CLIENT_METRICS, "gone", ("metrics", SET, "*")) == 0
+        assert altered(client, CLIENT_METRICS, "gone", ("metrics", DELETE, None)) == 0
+        old = client.call(ListConfigResourcesRequest(), 0).config_resources
+        new = client.call(ListConfigResourcesRequest(resource_types=[16]), 1).config_resources
+        names = sorted((each.resource_type, each.resource_name) for each in new)
+        assert sorted(each.resource_name for each in old) == [name for _, name in names]
+        return names
+
+    theirs, ours = map(listed, both)
+    assert ours == theirs
+    assert (CLIENT_METRICS, "x/y") in ours
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ import asyncio
 import base64
 import io
 import json
+import os
+import socket
 import sys
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.audit.audit import is_audited
 from ottla.broker.process.apis import served
@@ -18,7 +21,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.record.builder import build_batch
 from ottla.security.acl import Acl, Pattern
-from ottla.security.audit.chain import parse_file_name
+from ottla.security.audit.chain import hash_of, parse_file_name
 from ottla.security.audit.verification import ChainCheck
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.security.principal import ANONYMOUS, Principal
@@ -541,6 +544,70 @@ def test_changes_of_a_client_with_too_many_lines_wait(caplog: pytest.LogCaptureF
     run(scenario, AUTHORIZER, filesystem=filesystem)
     *_, made, _stop = lines_of(filesystem)
     assert (made["resource"], made["outcome"]) == ("Topic:t", "done")
+
+
+def test_each_line_is_sent_elsewhere_with_the_head_of_the_chain() -> None:
+    """The head is the hash of the line before it, so that a copy proves the files."""
+    reader, writer = os.pipe()
+
+    async def scenario(caller: Any) -> None:
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await caller.call(CreateTopicsRequest(topics=[topic]), 7)
+
+    filesystem = MemoryFileSystem()
+    run(scenario, {**AUTHORIZER, "audit.log.sink": f"fd:{writer}"}, filesystem=filesystem)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as sent:
+        copied = sent.read().splitlines()
+    heads = [json.loads(line) for line in copied if b'"event":"head"' in line]
+    lines = [line for line in copied if b'"event":"head"' not in line]
+    assert list(map(json.loads, lines)) == lines_of(filesystem)
+    assert heads[-1] == {
+        "broker": 1,
+        "event": "head",
+        "line": len(lines),
+        "hash": hash_of(lines[-1]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+)
+def test_each_line_is_a_datagram_for_syslog(family: socket.AddressFamily, host: str) -> None:
+    """Of facility authpriv and severity info; a real socket receives them in their order."""
+
+    async def scenario(caller: Any) -> None:
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await caller.call(CreateTopicsRequest(topics=[topic]), 7)
+
+    filesystem = MemoryFileSystem()
+    with socket.socket(family, socket.SOCK_DGRAM) as receiver:
+        receiver.bind((host, 0))
+        receiver.settimeout(60)
+        at = f"[{host}]" if ":" in host else host
+        target = f"syslog:{at}:{receiver.getsockname()[1]}"
+        run(scenario, {**AUTHORIZER, "audit.log.sink": target}, filesystem=filesystem)
+        written = lines_of(filesystem)
+        lines: list[Any] = []
+        while len(lines) < len(written):
+            priority, _, line = receiver.recv(65_536).partition(b" ")
+            assert priority == b"<86>ottla-audit:"
+            fields = json.loads(line)
+            if fields["event"] != "head":
+                lines.append(fields)
+    assert lines == written
+
+
+@pytest.mark.parametrize("target", ["fd:x", "fd:999", "syslog:host", "file:/tmp/x"])
+def test_a_sink_that_is_none_is_refused_at_start(target: str) -> None:
+    """With what it may be."""
+
+    async def scenario(_caller: Any) -> None:
+        raise AssertionError
+
+    with pytest.raises(OttlaError) as refused:
+        run(scenario, {**AUTHORIZER, "audit.log.sink": target})
+    assert "audit.log.sink" in refused.value.message
 
 
 def test_a_login_is_a_line_where_the_setting_wants_it() -> None:

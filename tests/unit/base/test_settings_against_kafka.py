@@ -36,6 +36,7 @@ OURS = {
     "audit.log.file.bytes",
     "audit.log.logins.enable",
     "audit.log.retention.bytes",
+    "audit.log.sink",
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",

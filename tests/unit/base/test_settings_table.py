@@ -31,6 +31,7 @@ OURS = {
     "audit.log.file.bytes",
     "audit.log.logins.enable",
     "audit.log.retention.bytes",
+    "audit.log.sink",
     "allow.everyone.if.no.acl.found",
     "connection.authentication.timeout.ms",
     "coordination.connect",

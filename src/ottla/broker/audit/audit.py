@@ -11,6 +11,7 @@ from ottla.base.quantities import iso
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
 from ottla.broker.audit.files import AuditFiles, AuditLimits
+from ottla.broker.audit.sink import AuditSink
 from ottla.broker.audit.writer import AuditWriter
 from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.requests.auditing import AdminChange, Need, cluster_need
@@ -58,10 +59,13 @@ def new_audit(
     )
     folder = settings.text("audit.log.dir") or settings.log_dirs[0]
     stamp = _stamp(settings.broker_id, runtime.clock)
-    files = AuditFiles(filesystem, folder, settings.broker_id, limits, stamp)
+    target = settings.text("audit.log.sink")
+    sink = AuditSink(target, settings.broker_id) if target else None
+    copy = None if sink is None else sink.put
+    files = AuditFiles(filesystem, folder, settings.broker_id, limits, stamp, copy)
     writer = AuditWriter(files, stamp, runtime.clock.monotonic_ms, inline=filesystem.in_memory)
     has_logins = settings.flag("audit.log.logins.enable")
-    return Audit(writer, runtime, authorizer, stamp, has_logins=has_logins)
+    return Audit(writer, runtime, authorizer, stamp, sink, has_logins=has_logins)
 
 
 def _stamp(broker: int, clock: Clock) -> Callable[[Event], Event]:
@@ -85,6 +89,7 @@ class Audit(BrokerPart):
         runtime: Runtime,
         authorizer: Authorizer | None,
         stamp: Callable[[Event], Event],
+        sink: AuditSink | None,
         *,
         has_logins: bool,
     ) -> None:
@@ -97,6 +102,7 @@ class Audit(BrokerPart):
         self._runtime = runtime
         self._authorizer = authorizer
         self._stamp = stamp
+        self._sink = sink
         self._has_logins = has_logins
         self._repeats = Repeats()
         self._timer: asyncio.TimerHandle | None = None
@@ -116,6 +122,8 @@ class Audit(BrokerPart):
         self._put_counts(self._repeats.end_all(self._now_ms()))
         self._put({"event": "stop"})
         await self._runtime.in_thread(self._writer.close)
+        if self._sink is not None:
+            await self._runtime.in_thread(self._sink.close)
 
     def status(self) -> AuditStatus:
         return AuditStatus(self._writer.queued, self._writer.lost)

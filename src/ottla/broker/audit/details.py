@@ -112,7 +112,7 @@ def shown_setting(kind: int, name: str, value: str | None) -> str | None:
     """Return the value of a setting; it is hidden if the setting is unknown or may be a secret."""
     if value is None:
         return None
-    if kind == ResourceType.BROKER_LOGGER:
+    if kind in (ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS):
         return bounded(value)
     tables = {ResourceType.TOPIC: TOPIC_SETTINGS, ResourceType.GROUP: GROUP_SETTINGS}
     setting = tables.get(ResourceType(kind), BROKER_SETTINGS).get(name)

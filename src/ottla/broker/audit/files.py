@@ -41,7 +41,10 @@ class AuditLimits(NamedTuple):
 
 
 class AuditFiles:
-    """The audit files of one broker in one folder. `stamp` adds time and broker to an event."""
+    """The audit files of one broker in one folder.
+
+    `stamp` adds time and broker to an event. `copy` is called with written lines and the new head.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class AuditFiles:
         broker: int,
         limits: AuditLimits,
         stamp: Callable[[Event], Event],
+        copy: Callable[[bytes, Head], None] | None = None,
     ) -> None:
         self._filesystem = filesystem
         self._folder = folder
@@ -57,6 +61,7 @@ class AuditFiles:
         self._broker = broker
         self._limits = limits
         self._stamp = stamp
+        self._copy = copy
         self._chain = Chain()
         # Lines that are part of the hash chain but not yet written, because a write failed.
         self._unwritten = b""
@@ -152,6 +157,8 @@ class AuditFiles:
             raise
         self._is_torn = False
         self._size += len(self._unwritten)
+        if self._copy is not None:
+            self._copy(self._unwritten, self.head)
         self._unwritten = b""
 
     def _roll(self) -> None:

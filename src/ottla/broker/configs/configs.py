@@ -17,6 +17,12 @@ from ottla.base.settings.check import (
     check_group_configs,
     usable,
 )
+from ottla.base.settings.client_metrics import (
+    CLIENT_METRICS_SETTINGS,
+    check_client_metrics,
+    check_operations,
+    client_metrics_value,
+)
 from ottla.base.settings.listeners import without_listener
 from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.resolve import (
@@ -60,7 +66,7 @@ class ResourceType(IntEnum):
 
 
 class Configs:
-    """Describes and alters the settings of topics, brokers, their loggers and groups."""
+    """Describes and alters the settings of topics, brokers, groups and client metrics."""
 
     def __init__(
         self,
@@ -112,6 +118,10 @@ class Configs:
                 return [
                     group_value(key, configs, self._settings) for key in _described(GROUP_SETTINGS)
                 ]
+            case ResourceType.CLIENT_METRICS:
+                _check_subscription(name)
+                configs = self._view.image.client_metrics.get(name, {})
+                return [client_metrics_value(key, configs) for key in CLIENT_METRICS_SETTINGS]
             case ResourceType.BROKER_LOGGER:
                 self._check_own_id(name)
                 return loggers()
@@ -128,6 +138,8 @@ class Configs:
         table, word = _table(kind)
 
         def after(held: Mapping[str, str]) -> Mapping[str, str]:
+            if kind == ResourceType.CLIENT_METRICS:
+                check_operations(alterations)
             return altered(held, alterations, table, word, self._inherited_lists(kind, held))
 
         await self._change(kind, name, after, validate_only=validate_only)
@@ -149,6 +161,9 @@ class Configs:
             found += [(ResourceType.BROKER, name) for name in brokers]
         if ResourceType.BROKER_LOGGER in kinds:
             found += [(ResourceType.BROKER_LOGGER, name) for name in brokers]
+        if ResourceType.CLIENT_METRICS in kinds:
+            named = sorted(name for name, configs in image.client_metrics.items() if configs)
+            found += [(ResourceType.CLIENT_METRICS, name) for name in named]
         if ResourceType.GROUP in kinds:
             named = sorted(name for name, configs in image.group_configs.items() if configs)
             found += [(ResourceType.GROUP, name) for name in named]
@@ -195,6 +210,8 @@ class Configs:
                 letters = after.get(dead_letters.TOPIC_NAME, "").strip()
                 if letters and letters != held.get(dead_letters.TOPIC_NAME, "").strip():
                     dead_letters.check_name(letters, self._settings.text(dead_letters.NAME_PREFIX))
+            case ResourceType.CLIENT_METRICS:
+                check_client_metrics(after)
             case _:
                 changed = frozenset(
                     key for key in {*held, *after} if held.get(key) != after.get(key)
@@ -249,6 +266,8 @@ class Configs:
                     self._put_in_effect(ResourceType.TOPIC, name, configs)
             elif parent == paths.CONFIG_GROUPS:
                 self._put_in_effect(ResourceType.GROUP, paths.name_of(name), configs)
+            elif parent == paths.CONFIG_CLIENT_METRICS:
+                self._put_in_effect(ResourceType.CLIENT_METRICS, paths.name_of(name), configs)
             elif parent == paths.CONFIG_BROKERS:
                 broker = "" if name == ALL_BROKERS else name
                 self._put_in_effect(ResourceType.BROKER, broker, configs)
@@ -265,6 +284,9 @@ class Configs:
                 )
             case ResourceType.GROUP:
                 image = image.with_group_configs(name, configs)
+            case ResourceType.CLIENT_METRICS:
+                self._updates.show(image.with_client_metrics(name, configs))
+                return
             case _:
                 image = image.with_broker_configs(name or ALL_BROKERS, configs)
         self._updates.show(image)
@@ -293,6 +315,8 @@ class Configs:
                     self._check_broker(name)
             case ResourceType.GROUP:
                 _check_group(name)
+            case ResourceType.CLIENT_METRICS:
+                _check_subscription(name)
             case _:
                 raise _unsupported(kind)
 
@@ -356,6 +380,8 @@ def _table(kind: int) -> tuple[dict[str, Setting], str]:
         return TOPIC_SETTINGS, "topic"
     if kind == ResourceType.GROUP:
         return GROUP_SETTINGS, "group"
+    if kind == ResourceType.CLIENT_METRICS:
+        return CLIENT_METRICS_SETTINGS, "client metrics"
     return BROKER_SETTINGS, "broker"
 
 
@@ -364,7 +390,17 @@ def _path(kind: int, name: str) -> str:
         return paths.topic_config(name)
     if kind == ResourceType.GROUP:
         return paths.group_config(name)
+    if kind == ResourceType.CLIENT_METRICS:
+        return paths.client_metrics_config(name)
     return paths.broker_config(name or ALL_BROKERS)
+
+
+def _check_subscription(name: str) -> None:
+    if not name:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "Client metrics subscription name must not be empty; name the subscription",
+        )
 
 
 def _check_group(name: str) -> None:
@@ -382,5 +418,5 @@ def _unsupported(kind: int) -> OttlaError:
     return OttlaError(
         ErrorCode.INVALID_REQUEST,
         f"Unsupported resource type {kind}; settings belong to topics (2), brokers (4), loggers "
-        "of brokers (8) and groups (32); clients' metrics (16) are not collected",
+        "of brokers (8), client metrics (16) and groups (32)",
     )

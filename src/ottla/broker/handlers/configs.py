@@ -50,8 +50,9 @@ def _add_keys(resource: DescribeConfigsResource, other: DescribeConfigsResource)
 class DescribeConfigs(Handler):
     """DescribeConfigs (32), versions 1-4: settings with sources, synonyms, types and documentation.
 
-    The resources are topics, brokers, loggers of brokers and groups. As in Kafka, a request without
-    keys returns all settings, and unknown keys are left out.
+    The resources are topics, brokers, loggers of brokers, groups and subscriptions to client
+    metrics. As in Kafka, a request without keys returns all settings, and unknown keys are left
+    out.
     """
 
     api = Api(
@@ -291,7 +292,7 @@ _LISTED = (
 class ListConfigResources(Handler):
     """ListConfigResources (74), versions 0-1: lists the resources that have settings (KIP-1142).
 
-    Version 0 lists only subscriptions to client metrics (KIP-714), of which there are none.
+    Version 0 lists only subscriptions to client metrics.
     """
 
     api = Api(

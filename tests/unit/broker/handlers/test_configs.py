@@ -22,7 +22,7 @@ from ottla.wire.messages.configs import (
 
 from .cluster_world import call, play
 
-TOPIC, BROKER, LOGGER, GROUP = 2, 4, 8, 32
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND = 0, 1, 2
 
 
@@ -327,9 +327,9 @@ def test_an_error_of_the_whole_request_is_on_every_resource():
 @pytest.mark.parametrize(
     ("version", "kinds", "listed"),
     [
-        (1, [], [(TOPIC, "t"), (BROKER, "1"), (LOGGER, "1"), (GROUP, "g")]),
+        (1, [], [(TOPIC, "t"), (BROKER, "1"), (LOGGER, "1"), (METRICS, "m"), (GROUP, "g")]),
         (1, [GROUP, TOPIC], [(TOPIC, "t"), (GROUP, "g")]),
-        (0, [], []),
+        (0, [], [(METRICS, "m")]),
     ],
 )
 def test_what_has_settings_is_listed(version, kinds, listed):
@@ -338,7 +338,7 @@ def test_what_has_settings_is_listed(version, kinds, listed):
     async def scenario(world):
         await world.make("t")
         image = world.view.image.with_group_configs("g", {"consumer.session.timeout.ms": "50000"})
-        world.view.replace(image)
+        world.view.replace(image.with_client_metrics("m", {"interval.ms": "1000"}))
         request = ListConfigResourcesRequest(resource_types=kinds)
         answer = await call(ListConfigResources(world.configs), request, version)
         assert answer.error_code == 0

@@ -50,6 +50,10 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             "Size of all files of the audit log above which the oldest is removed, in bytes; -1 "
             "for no limit.",
             differs="Kafka has no such setting."),
+    Setting("audit.log.sink", STRING, "", None, READ_ONLY,
+            "Where the lines of the audit log are sent, too, with the hash of the last: fd:NUMBER, "
+            "syslog, or syslog:HOST:PORT; empty: nowhere.",
+            differs="Kafka has no such setting."),
     Setting("authorizer.class.name", STRING, "", one_of("", *AUTHORIZERS), READ_ONLY,
             "Checks every request against the cluster's ACLs. The names of Kafka's authorizers "
             "switch on Ottla's, which decides as StandardAuthorizer; empty: no checks."),
