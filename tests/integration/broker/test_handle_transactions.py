@@ -14,7 +14,7 @@ from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
+    OffsetFetchRequestTopic,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
@@ -280,7 +280,7 @@ def test_offsets_of_a_group_that_was_not_added_are_refused(version, code):
 
 
 async def committed(caller):
-    topic = OffsetFetchRequestTopics(name="t", partition_indexes=[0])
+    topic = OffsetFetchRequestTopic(name="t", partition_indexes=[0])
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id="g", topics=[topic])], require_stable=True
     )

@@ -20,7 +20,7 @@ from ottla.wire.messages.group_offsets import (
     OffsetCommitRequestTopic,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
+    OffsetFetchRequestTopic,
 )
 from ottla.wire.messages.transactions import InitProducerIdRequest
 from tests.integration.broker.broker_client import Client, running, until
@@ -91,7 +91,7 @@ async def found(broker):
         groups=[
             OffsetFetchRequestGroup(
                 group_id=f"group{number}",
-                topics=[OffsetFetchRequestTopics(name="a", partition_indexes=[0])],
+                topics=[OffsetFetchRequestTopic(name="a", partition_indexes=[0])],
             )
             for number in GROUPS
         ]

@@ -20,7 +20,7 @@ from ottla.wire.messages.consumer_groups import (
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
+    OffsetFetchRequestTopic,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
@@ -107,7 +107,7 @@ class Transaction:
 
 def fetch(wire: WireClient, group: str, member_id: str | None, epoch: int, version: int) -> str:
     """The group's error code."""
-    topic = OffsetFetchRequestTopics(partition_indexes=[0])
+    topic = OffsetFetchRequestTopic(partition_indexes=[0])
     if version < 10:
         topic.name = TOPIC
     else:

@@ -24,7 +24,6 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
 )
 from ottla.wire.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from tests.integration.groups.conftest import GroupsBroker
@@ -202,7 +201,7 @@ def test_fetch_of_many_groups(wire: WireClient, group: str, version: int) -> Non
     for number, name in enumerate(names):
         partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=number)
         wire.ask(_commit(name, partition), 2)
-    wanted = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+    wanted = [OffsetFetchRequestTopic(name="t", partition_indexes=[0])]
     groups = [OffsetFetchRequestGroup(group_id=name, topics=wanted) for name in names]
     groups.append(OffsetFetchRequestGroup(group_id=names[3], topics=None))
     answer = wire.ask(OffsetFetchRequest(groups=groups), version)
@@ -226,8 +225,8 @@ def test_topic_ids(groups_broker: GroupsBroker, wire: WireClient, group: str) ->
         unknown.topic_id: ErrorCode.UNKNOWN_TOPIC_ID,
     }
     wanted = [
-        OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=[0]),
-        OffsetFetchRequestTopics(topic_id=unknown.topic_id, partition_indexes=[0]),
+        OffsetFetchRequestTopic(topic_id=topic_id, partition_indexes=[0]),
+        OffsetFetchRequestTopic(topic_id=unknown.topic_id, partition_indexes=[0]),
     ]
     (some,), (everything,) = [
         wire.ask(

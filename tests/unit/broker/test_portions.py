@@ -21,11 +21,10 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
 )
 from ottla.wire.messages.transaction_listings import DescribeProducersRequest, TopicRequest
 
@@ -37,7 +36,7 @@ def group(name, topics):
     return OffsetFetchRequestGroup(
         group_id=name,
         topics=[
-            OffsetFetchRequestTopics(name=topic, partition_indexes=list(range(count)))
+            OffsetFetchRequestTopic(name=topic, partition_indexes=list(range(count)))
             for topic, count in topics.items()
         ],
     )
@@ -49,10 +48,10 @@ def answer_to(body):
             OffsetFetchResponseGroup(
                 group_id=one.group_id,
                 topics=[
-                    OffsetFetchResponseTopics(
+                    OffsetFetchResponseTopic(
                         name=topic.name,
                         partitions=[
-                            OffsetFetchResponsePartitions(partition_index=index)
+                            OffsetFetchResponsePartition(partition_index=index)
                             for index in topic.partition_indexes
                         ],
                     )
@@ -160,7 +159,7 @@ def test_a_partition_that_is_named_twice_has_its_producers_described_once():
 @pytest.mark.parametrize("version", [7, 8, 10])
 def test_the_offset_of_a_partition_that_is_named_often_is_fetched_once(version):
     """Within a topic, and in two elements of one topic: an answer grows with what is committed."""
-    kind = OffsetFetchRequestTopic if version < 8 else OffsetFetchRequestTopics
+    kind = OffsetFetchRequestTopic
     topics = [
         kind(name="t", partition_indexes=[0] * 3_000 + [1]),
         kind(name="u", partition_indexes=[5]),

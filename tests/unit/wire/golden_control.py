@@ -107,10 +107,10 @@ GOLDEN_CONTROL: list[tuple[int, Message, str]] = [
                 group_offsets.OffsetFetchResponseGroup(
                     group_id="g",
                     topics=[
-                        group_offsets.OffsetFetchResponseTopics(
+                        group_offsets.OffsetFetchResponseTopic(
                             name="t",
                             partitions=[
-                                group_offsets.OffsetFetchResponsePartitions(
+                                group_offsets.OffsetFetchResponsePartition(
                                     committed_offset=17, metadata="m"
                                 )
                             ],

@@ -4,8 +4,7 @@ A request for all topics is answered without the topics that the client may not 
 request names such a topic, the answer has an error for it.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
@@ -17,10 +16,9 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
 )
 from ottla.wire.messages.share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -47,86 +45,71 @@ _fetch_groups: Guard[OffsetFetchRequest, OffsetFetchResponse] = each(
 def offset_fetch(
     check: RequestCheck[OffsetFetchRequest],
 ) -> Amend[OffsetFetchResponse] | DeniedAnswer:
-    """Check DESCRIBE on each group and each topic of the request."""
-    if check.version < _MANY_GROUPS_FROM:
-        return _of_one(check)
+    """Check DESCRIBE on each group and each topic of the request.
+
+    A request before version 8 has the topics of its only group, as its response has.
+    """
     body = check.body
+    if check.version < _MANY_GROUPS_FROM:
+        check.require(_DESCRIBE, AclResource.GROUP, body.group_id)
+        return _topics_guard(check, body)
     others = _fetch_groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    # In the order of the groups, because a request may name a group twice. None means that the
-    # group is asked for all topics.
-    refused: list[list[OffsetFetchResponseTopics] | None] = [
-        None if group.topics is None else _fetch_take_denied(check, group) for group in body.groups
-    ]
+    # In the order of the groups, because a request may name a group twice.
+    guards = [_topics_guard(check, group) for group in body.groups]
 
     def amend(response: OffsetFetchResponse) -> None:
-        for group, hidden in zip(response.groups, refused, strict=True):
-            if hidden is None:
-                group.topics = [t for t in group.topics if _sees(check, t)]
-            elif not group.error_code:
-                # As in Kafka, a group with an error has no topics in its answer.
-                group.topics += hidden
+        for group, amend_group in zip(response.groups, guards, strict=True):
+            amend_group(group)
         if others is not None:
             others(response)
 
     return amend
 
 
-def _fetch_take_denied(
-    check: RequestCheck[OffsetFetchRequest], group: OffsetFetchRequestGroup
-) -> list[OffsetFetchResponseTopics]:
-    """Remove the topics that the client may not DESCRIBE; return the answers for them."""
-    group.topics, denied = divided(
-        group.topics or (),
-        lambda topic: check.topic_code(_DESCRIBE, topic.topic_id, topic.name) is None,
-    )
-    return [
-        OffsetFetchResponseTopics(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=_denied(OffsetFetchResponsePartitions, topic.partition_indexes),
-        )
-        for topic in denied
-    ]
+def _topics_guard(
+    check: RequestCheck[OffsetFetchRequest], asked: OffsetFetchRequest | OffsetFetchRequestGroup
+) -> Amend[OffsetFetchResponse | OffsetFetchResponseGroup]:
+    """Remove the topics of a group that the client may not DESCRIBE.
 
-
-def _denied(partition: Callable[..., P], indexes: Iterable[int]) -> list[P]:
-    return [
-        partition(
-            partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=_DENIED
-        )
-        for index in indexes
-    ]
-
-
-def _of_one(check: RequestCheck[OffsetFetchRequest]) -> Amend[OffsetFetchResponse]:
-    body = check.body
-    check.require(_DESCRIBE, AclResource.GROUP, body.group_id)
-    is_all = body.topics is None
-    refused: list[OffsetFetchResponseTopic] = []
-    if body.topics is not None:
-        body.topics, denied = divided(
-            body.topics, lambda t: check.code(_DESCRIBE, AclResource.TOPIC, t.name) is None
+    The returned function adds their errors to the group's answer; if all topics are requested, it
+    leaves them out.
+    """
+    refused: list[OffsetFetchResponseTopic] | None = None
+    if asked.topics is not None:
+        asked.topics, denied = divided(
+            asked.topics,
+            lambda topic: check.topic_code(_DESCRIBE, topic.topic_id, topic.name) is None,
         )
         refused = [
             OffsetFetchResponseTopic(
                 name=topic.name,
-                partitions=_denied(OffsetFetchResponsePartition, topic.partition_indexes),
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=NO_OFFSET,
+                        metadata="",
+                        error_code=_DENIED,
+                    )
+                    for index in topic.partition_indexes
+                ],
             )
             for topic in denied
         ]
 
-    def amend(response: OffsetFetchResponse) -> None:
-        if is_all:
-            response.topics = [t for t in response.topics if _sees(check, t)]
-        elif not response.error_code:
-            response.topics += refused
+    def amend(answer: OffsetFetchResponse | OffsetFetchResponseGroup) -> None:
+        if refused is None:
+            answer.topics = [topic for topic in answer.topics if _sees(check, topic)]
+        elif not answer.error_code:
+            # As in Kafka, a group with an error has no topics in its answer.
+            answer.topics += refused
 
     return amend
 
 
-def _sees(check: RequestCheck[OffsetFetchRequest], topic: Any) -> bool:
+def _sees(check: RequestCheck[OffsetFetchRequest], topic: OffsetFetchResponseTopic) -> bool:
     name = topic.name or check.topic_name(topic.topic_id)
     return name is not None and check.sees(_DESCRIBE, AclResource.TOPIC, name)
 

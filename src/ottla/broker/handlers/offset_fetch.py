@@ -6,7 +6,6 @@ commits of its offsets are below the high watermark. If a request requires stabl
 on, KIP-447), the answer has no offset that an open transaction may change.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,7 +24,6 @@ from ottla.group.model.turn import Call, GroupDecision, GroupReply, Moment
 from ottla.group.offsets.stored_offsets import (
     FetchedOffset,
     FetchedTopic,
-    WantedTopic,
     nothing_committed,
 )
 from ottla.metadata.image import ClusterImage
@@ -33,13 +31,10 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
 )
 
 _GROUP_ERROR_FROM = 2
@@ -55,10 +50,7 @@ def _add_topics(group: OffsetFetchRequestGroup, other: OffsetFetchRequestGroup) 
         group.topics += other.topics
 
 
-def _add_indexes(
-    topic: OffsetFetchRequestTopic | OffsetFetchRequestTopics,
-    other: OffsetFetchRequestTopic | OffsetFetchRequestTopics,
-) -> None:
+def _add_indexes(topic: OffsetFetchRequestTopic, other: OffsetFetchRequestTopic) -> None:
     topic.partition_indexes += other.partition_indexes
 
 
@@ -114,25 +106,21 @@ class OffsetFetch(Handler):
     def handle(self, request: RequestContext, body: OffsetFetchRequest) -> None:
         """Ask the coordinator of each group for its offsets."""
         version = request.version
+        groups = body.groups
         if version < _MANY_GROUPS_FROM:
-            parted = PartedResponse(request, 1, lambda parts: parts[0])
-            answer = parted.part(0, lambda code: self.on_error(body, code, None, version))
-            wanted = (
-                None
-                if body.topics is None
-                else [(topic.name, topic.partition_indexes) for topic in body.topics]
-            )
-            self.groups.try_run(
-                body.group_id,
-                answer,
-                partial(_fetch_one, body.group_id, wanted, body.require_stable),
-            )
-            return
-        parted = PartedResponse(
-            request, len(body.groups), lambda parts: OffsetFetchResponse(groups=parts)
-        )
+            groups = [OffsetFetchRequestGroup(group_id=body.group_id, topics=body.topics)]
+
+        def build(parts: list[OffsetFetchResponseGroup]) -> OffsetFetchResponse:
+            if version >= _MANY_GROUPS_FROM:
+                return OffsetFetchResponse(groups=parts)
+            (part,) = parts
+            if part.error_code:
+                return self.on_error(body, ErrorCode(part.error_code), None, version)
+            return OffsetFetchResponse(topics=part.topics)
+
+        parted = PartedResponse(request, len(groups), build)
         image = self.view.image
-        for index, group in enumerate(body.groups):
+        for index, group in enumerate(groups):
             answer = parted.part(index, partial(_failed_group, group.group_id))
             fetch = _fetch_by_id if version >= _TOPIC_IDS_FROM else _fetch_by_name
             self.groups.try_run(
@@ -152,47 +140,17 @@ class OffsetFetch(Handler):
             )
         if version >= _GROUP_ERROR_FROM:
             return OffsetFetchResponse(error_code=code)
-        return _single_response(
-            [
-                FetchedTopic(
-                    topic.name,
-                    [nothing_committed(index, code) for index in topic.partition_indexes],
+        return OffsetFetchResponse(
+            topics=[
+                OffsetFetchResponseTopic(
+                    name=topic.name,
+                    partitions=_partitions(
+                        [nothing_committed(index, code) for index in topic.partition_indexes]
+                    ),
                 )
                 for topic in body.topics or ()
             ]
         )
-
-
-def _fetch_one(
-    group_id: str,
-    wanted: Sequence[WantedTopic] | None,
-    is_stable: bool,
-    coordinator: GroupCoordinator,
-    call: Call,
-    _at: Moment,
-) -> GroupDecision:
-    return coordinator.offsets.fetch(call, group_id, wanted, _single_response, is_stable=is_stable)
-
-
-def _single_response(topics: list[FetchedTopic]) -> OffsetFetchResponse:
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=each.partition,
-                        committed_offset=each.offset,
-                        committed_leader_epoch=each.leader_epoch,
-                        metadata=each.metadata,
-                        error_code=each.error_code,
-                    )
-                    for each in partitions
-                ],
-            )
-            for topic, partitions in topics
-        ]
-    )
 
 
 def _for_member(
@@ -227,7 +185,7 @@ def _fetch_by_name(
         return OffsetFetchResponseGroup(
             group_id=group.group_id,
             topics=[
-                OffsetFetchResponseTopics(name=topic, partitions=_partitions(offsets))
+                OffsetFetchResponseTopic(name=topic, partitions=_partitions(offsets))
                 for topic, offsets in topics
             ],
         )
@@ -245,7 +203,7 @@ def _fetch_by_id(
 ) -> GroupDecision:
     """Answer with topic ids; if all topics are requested, topics without an id are left out."""
     wanted = None
-    unknown: list[OffsetFetchResponseTopics] = []
+    unknown: list[OffsetFetchResponseTopic] = []
     if group.topics is not None:
         wanted = []
         for topic in group.topics:
@@ -254,7 +212,7 @@ def _fetch_by_id(
                 code = ErrorCode.UNKNOWN_TOPIC_ID
                 missing = [nothing_committed(index, code) for index in topic.partition_indexes]
                 unknown.append(
-                    OffsetFetchResponseTopics(
+                    OffsetFetchResponseTopic(
                         topic_id=topic.topic_id, partitions=_partitions(missing)
                     )
                 )
@@ -267,16 +225,16 @@ def _fetch_by_id(
             known = image.topic(name)
             if known is not None and known.id != NO_TOPIC_ID:
                 found.append(
-                    OffsetFetchResponseTopics(topic_id=known.id, partitions=_partitions(offsets))
+                    OffsetFetchResponseTopic(topic_id=known.id, partitions=_partitions(offsets))
                 )
         return OffsetFetchResponseGroup(group_id=group.group_id, topics=found + unknown)
 
     return coordinator.offsets.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
 
 
-def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartitions]:
+def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartition]:
     return [
-        OffsetFetchResponsePartitions(
+        OffsetFetchResponsePartition(
             partition_index=each.partition,
             committed_offset=each.offset,
             committed_leader_epoch=each.leader_epoch,

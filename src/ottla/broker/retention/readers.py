@@ -20,7 +20,7 @@ from ottla.group.offsets.stored_offsets import FetchedTopic
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
+    OffsetFetchRequestTopic,
     OffsetFetchResponse,
 )
 
@@ -115,7 +115,7 @@ class Readers:
         image = self._view.image.topics.get(partition.topic)
         if image is None:
             return UNKNOWN
-        topic = OffsetFetchRequestTopics(
+        topic = OffsetFetchRequestTopic(
             name=partition.topic, topic_id=image.id, partition_indexes=[partition.partition]
         )
         request = OffsetFetchRequest(

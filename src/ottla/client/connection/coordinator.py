@@ -29,7 +29,6 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
 from ottla.wire.notation import Message
@@ -250,7 +249,7 @@ class Coordinator:
                 group_id=self.group_id, topics=None if wanted is None else old
             )
         topics = [
-            OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
+            OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
             for topic, numbers in by_name.items()
         ]
         group = OffsetFetchRequestGroup(

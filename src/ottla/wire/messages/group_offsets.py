@@ -60,18 +60,11 @@ class OffsetCommitResponse(Message, api_key=8, versions="2-10", flexible="8+"):
 
 
 class OffsetFetchRequestTopic(Message):
-    """An element of `OffsetFetchRequest.topics`."""
+    """An element of `OffsetFetchRequest.topics` and of `OffsetFetchRequestGroup.topics`."""
 
-    name: str = string("0-7")
-    partition_indexes: list[int] = array(int32, "0-7")
-
-
-class OffsetFetchRequestTopics(Message):
-    """An element of `OffsetFetchRequestGroup.topics`."""
-
-    name: str = string("8-9", ignorable=True)
+    name: str = string("0-9", ignorable=True)
     topic_id: UUID = uuid("10+", ignorable=True)
-    partition_indexes: list[int] = array(int32, "8+")
+    partition_indexes: list[int] = array(int32)
 
 
 class OffsetFetchRequestGroup(Message):
@@ -80,8 +73,8 @@ class OffsetFetchRequestGroup(Message):
     group_id: str = string("8+")
     member_id: str | None = string("9+", nullable="9+", ignorable=True)
     member_epoch: int = int32("9+", default=-1, ignorable=True)
-    topics: list[OffsetFetchRequestTopics] | None = array(
-        OffsetFetchRequestTopics, "8+", nullable="8+"
+    topics: list[OffsetFetchRequestTopic] | None = array(
+        OffsetFetchRequestTopic, "8+", nullable="8+"
     )
 
 
@@ -104,43 +97,26 @@ class OffsetFetchRequest(Message, api_key=9, versions="1-10", flexible="6+"):
 class OffsetFetchResponsePartition(Message):
     """An element of `OffsetFetchResponseTopic.partitions`."""
 
-    partition_index: int = int32("0-7")
-    committed_offset: int = int64("0-7")
-    committed_leader_epoch: int = int32("5-7", default=-1, ignorable=True)
-    metadata: str | None = string("0-7", nullable="0-7")
-    error_code: int = int16("0-7")
+    partition_index: int = int32()
+    committed_offset: int = int64()
+    committed_leader_epoch: int = int32("5+", default=-1, ignorable=True)
+    metadata: str | None = string(nullable="0+")
+    error_code: int = int16()
 
 
 class OffsetFetchResponseTopic(Message):
-    """An element of `OffsetFetchResponse.topics`."""
+    """An element of `OffsetFetchResponse.topics` and of `OffsetFetchResponseGroup.topics`."""
 
-    name: str = string("0-7")
-    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition, "0-7")
-
-
-class OffsetFetchResponsePartitions(Message):
-    """An element of `OffsetFetchResponseTopics.partitions`."""
-
-    partition_index: int = int32("8+")
-    committed_offset: int = int64("8+")
-    committed_leader_epoch: int = int32("8+", default=-1, ignorable=True)
-    metadata: str | None = string("8+", nullable="8+")
-    error_code: int = int16("8+")
-
-
-class OffsetFetchResponseTopics(Message):
-    """An element of `OffsetFetchResponseGroup.topics`."""
-
-    name: str = string("8-9", ignorable=True)
+    name: str = string("0-9", ignorable=True)
     topic_id: UUID = uuid("10+", ignorable=True)
-    partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions, "8+")
+    partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition)
 
 
 class OffsetFetchResponseGroup(Message):
     """An element of `OffsetFetchResponse.groups`."""
 
     group_id: str = string("8+")
-    topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics, "8+")
+    topics: list[OffsetFetchResponseTopic] = array(OffsetFetchResponseTopic, "8+")
     error_code: int = int16("8+")
 
 

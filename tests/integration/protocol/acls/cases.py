@@ -271,7 +271,7 @@ def _commit(topic_id: UUID) -> Message:
 
 
 def _offset_fetch(topic_id: UUID) -> Message:
-    many = group_offsets.OffsetFetchRequestTopics(
+    many = group_offsets.OffsetFetchRequestTopic(
         name=TOPIC, topic_id=topic_id, partition_indexes=[0]
     )
     return group_offsets.OffsetFetchRequest(

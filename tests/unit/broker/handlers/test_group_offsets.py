@@ -15,7 +15,6 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
 )
 
 from .coordinators_world import TOPIC_IDS, World, code, play
@@ -86,7 +85,7 @@ def test_from_version_10_on_topics_are_named_by_their_ids() -> None:
         assert await commit(world, 0, version=10, topic_id=topic_id) == ["NONE"]
         assert await commit(world, 0, version=10, topic_id=unknown) == ["UNKNOWN_TOPIC_ID"]
         topics = [
-            OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0])
+            OffsetFetchRequestTopic(topic_id=each, partition_indexes=[0])
             for each in (topic_id, unknown)
         ]
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)])
