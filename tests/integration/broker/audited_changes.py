@@ -21,10 +21,10 @@ from ottla.wire.messages.cluster import (
     UpdateFeaturesRequest,
 )
 from ottla.wire.messages.delegation_tokens import (
-    CreatableRenewers,
     CreateDelegationTokenRequest,
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
+    TokenPrincipal,
 )
 from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
@@ -433,7 +433,7 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
         CreateDelegationTokenRequest(
             owner_principal_type="User",
             owner_principal_name="bob",
-            renewers=[CreatableRenewers(principal_type="User", principal_name="carol")],
+            renewers=[TokenPrincipal(principal_type="User", principal_name="carol")],
         ),
         3,
         [

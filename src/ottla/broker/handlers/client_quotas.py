@@ -23,7 +23,6 @@ from ottla.wire.messages.client_quotas import (
     DescribeClientQuotasResponse,
     DescribedEntryData,
     EntityData,
-    EntityDataResponse,
     EntryData,
     EntryDataResponse,
     ValueData,
@@ -96,7 +95,7 @@ def _changes(
             yield AdminChange((need,), detail, codes.get(_key(wanted.entity), 0))
 
 
-def _key(entity: Iterable[EntityData | EntityDataResponse]) -> frozenset[tuple[str, str | None]]:
+def _key(entity: Iterable[EntityData]) -> frozenset[tuple[str, str | None]]:
     return frozenset((part.entity_type, part.entity_name) for part in entity)
 
 
@@ -163,7 +162,7 @@ def _answer(entity: list[EntityData], code: ErrorCode, message: str | None) -> E
         error_code=code,
         error_message=message,
         entity=[
-            EntityDataResponse(entity_type=part.entity_type, entity_name=part.entity_name)
+            EntityData(entity_type=part.entity_type, entity_name=part.entity_name)
             for part in entity
         ],
     )

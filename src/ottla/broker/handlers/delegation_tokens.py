@@ -22,13 +22,13 @@ from ottla.wire.messages.delegation_tokens import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
     DescribedDelegationToken,
-    DescribedDelegationTokenRenewer,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
+    TokenPrincipal,
 )
 
 _FINGERPRINT_DIGITS = 16
@@ -328,7 +328,7 @@ def _described(token: DelegationToken, secret: bytes) -> DescribedDelegationToke
         token_id=token.id,
         hmac=secret,
         renewers=[
-            DescribedDelegationTokenRenewer(principal_type=one.type, principal_name=one.name)
+            TokenPrincipal(principal_type=one.type, principal_name=one.name)
             for one in token.renewers
         ],
     )

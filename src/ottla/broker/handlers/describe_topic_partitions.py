@@ -20,7 +20,6 @@ from ottla.metadata.topic_names import check_topic_name
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.metadata import (
     Cursor,
-    CursorResponse,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
@@ -102,15 +101,13 @@ class DescribeTopicPartitions(Handler):
                 response.topics.append(_missing(name))
                 continue
             if limit == 0:
-                response.next_cursor = CursorResponse(topic_name=name, partition_index=first)
+                response.next_cursor = Cursor(topic_name=name, partition_index=first)
                 break
             page = topic.partitions[first : first + limit]
             response.topics.append(_known(topic, first, page, image))
             limit -= len(page)
             if first + len(page) < len(topic.partitions):
-                response.next_cursor = CursorResponse(
-                    topic_name=name, partition_index=first + len(page)
-                )
+                response.next_cursor = Cursor(topic_name=name, partition_index=first + len(page))
                 break
         return response
 

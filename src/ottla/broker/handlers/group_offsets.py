@@ -26,10 +26,10 @@ from ottla.wire.messages.group_offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
+    OffsetCommitResponsePartition,
     OffsetDeleteRequest,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -253,7 +253,7 @@ def _denied(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteRes
     return OffsetDeleteResponseTopic(
         name=topic.name,
         partitions=[
-            OffsetDeleteResponsePartition(
+            OffsetCommitResponsePartition(
                 partition_index=partition.partition_index, error_code=code
             )
             for partition in topic.partitions

@@ -27,7 +27,7 @@ from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, SessionSlot
 from ottla.wire.messages.share_records import (
     AcknowledgePartitionData,
-    AcknowledgeTopic,
+    FetchTopic,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
@@ -110,7 +110,7 @@ class ShareFetch(Handler):
         ).start(acknowledged)
 
 
-def _denied(topic: AcknowledgeTopic, code: ErrorCode) -> ShareAcknowledgeTopicResponse:
+def _denied(topic: FetchTopic, code: ErrorCode) -> ShareAcknowledgeTopicResponse:
     return ShareAcknowledgeTopicResponse(
         topic_id=topic.topic_id,
         partitions=[

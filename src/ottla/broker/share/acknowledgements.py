@@ -1,9 +1,8 @@
 """Applies the acknowledgements in a ShareFetch or ShareAcknowledge, and builds the responses."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -16,33 +15,9 @@ from ottla.wire.messages import share_records
 Results = dict[SessionSlot, tuple[ErrorCode, str | None]]
 
 
-class AcknowledgedBatch(Protocol):
-    """An acknowledgement batch of ShareFetch or ShareAcknowledge."""
-
-    first_offset: int
-    last_offset: int
-    acknowledge_types: list[int]
-
-
-class Part(Protocol):
-    """A partition of ShareFetch or ShareAcknowledge."""
-
-    partition_index: int
-
-    @property
-    def acknowledgement_batches(self) -> Sequence[AcknowledgedBatch]: ...
-
-
-class Topic(Protocol):
-    """A topic of ShareFetch or ShareAcknowledge."""
-
-    topic_id: UUID
-
-    @property
-    def partitions(self) -> Sequence[Part]: ...
-
-
-def acknowledgements(topics: Iterable[Topic]) -> dict[SessionSlot, list[Acknowledged]]:
+def acknowledgements(
+    topics: Iterable[share_records.FetchTopic],
+) -> dict[SessionSlot, list[Acknowledged]]:
     """Return the acknowledgements in a request by partition, without empty ones."""
     return {
         SessionSlot(topic.topic_id, part.partition_index): [

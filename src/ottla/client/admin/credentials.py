@@ -19,16 +19,15 @@ from ottla.security.sasl.scram_keys import (
 )
 from ottla.security.tokens import DelegationToken, token_password
 from ottla.wire.messages.delegation_tokens import (
-    CreatableRenewers,
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
-    DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
+    TokenPrincipal,
 )
 from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -191,7 +190,7 @@ class Tokens:
                 owner_principal_type=None if owner is None else owner.type,
                 owner_principal_name=None if owner is None else owner.name,
                 renewers=[
-                    CreatableRenewers(principal_type=one.type, principal_name=one.name)
+                    TokenPrincipal(principal_type=one.type, principal_name=one.name)
                     for one in members
                 ],
                 max_lifetime_ms=lifetime_ms,
@@ -223,8 +222,7 @@ class Tokens:
             owners=None
             if owners is None
             else [
-                DescribeDelegationTokenOwner(principal_type=one.type, principal_name=one.name)
-                for one in owners
+                TokenPrincipal(principal_type=one.type, principal_name=one.name) for one in owners
             ]
         )
 

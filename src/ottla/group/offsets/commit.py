@@ -23,7 +23,6 @@ from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
-    TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
 
@@ -270,7 +269,7 @@ def _transactional_response(
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
                 partitions=[
-                    TxnOffsetCommitResponsePartition(
+                    OffsetCommitResponsePartition(
                         partition_index=each.partition_index, error_code=code_of(topic.name, each)
                     )
                     for each in topic.partitions

@@ -12,9 +12,9 @@ from ottla.group.model.turn import Turn
 from ottla.group.records.consumer import EpochRecord, TargetEpochRecord
 from ottla.group.records.stored import CommittedOffset, GroupRecord, OffsetRecord
 from ottla.wire.messages.group_offsets import (
+    OffsetCommitResponsePartition,
     OffsetDeleteRequest,
     OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
 
@@ -135,7 +135,7 @@ def delete_offsets(
             OffsetDeleteResponseTopic(
                 name=topic.name,
                 partitions=[
-                    OffsetDeleteResponsePartition(
+                    OffsetCommitResponsePartition(
                         partition_index=each.partition_index,
                         error_code=_delete_offset(
                             turn, group, TopicPartition(topic.name, each.partition_index), exists

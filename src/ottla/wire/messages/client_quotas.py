@@ -71,19 +71,12 @@ class AlterClientQuotasRequest(Message, api_key=49, versions="0-1", flexible="1+
 
     An entity with a null name is the default entity. Version 1 is flexible.
 
-    If a part of the response has the same name as a part of the request, its class here has the
-    suffix `Response`: EntityDataResponse, EntryDataResponse.
+    The part of the response with the same name as a part of the request has the suffix `Response`:
+    EntryDataResponse.
     """
 
     entries: list[EntryData] = array(EntryData)
     validate_only: bool = boolean()
-
-
-class EntityDataResponse(Message):
-    """An element of `EntryDataResponse.entity`."""
-
-    entity_type: str = string()
-    entity_name: str | None = string(nullable="0+")
 
 
 class EntryDataResponse(Message):
@@ -91,7 +84,7 @@ class EntryDataResponse(Message):
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    entity: list[EntityDataResponse] = array(EntityDataResponse)
+    entity: list[EntityData] = array(EntityData)
 
 
 class AlterClientQuotasResponse(Message, api_key=49, versions="0-1", flexible="1+"):

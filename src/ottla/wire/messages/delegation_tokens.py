@@ -3,8 +3,8 @@
 from ottla.wire.notation import Message, array, binary, int16, int32, int64, string
 
 
-class CreatableRenewers(Message):
-    """An element of `CreateDelegationTokenRequest.renewers`."""
+class TokenPrincipal(Message):
+    """A user as the owner or a renewer of tokens."""
 
     principal_type: str = string()
     principal_name: str = string()
@@ -18,7 +18,7 @@ class CreateDelegationTokenRequest(Message, api_key=38, versions="1-3", flexible
 
     owner_principal_type: str | None = string("3+", nullable="3+")
     owner_principal_name: str | None = string("3+", nullable="3+")
-    renewers: list[CreatableRenewers] = array(CreatableRenewers)
+    renewers: list[TokenPrincipal] = array(TokenPrincipal)
     max_lifetime_ms: int = int64()
 
 
@@ -74,29 +74,13 @@ class ExpireDelegationTokenResponse(Message, api_key=40, versions="1-2", flexibl
     throttle_time_ms: int = int32()
 
 
-class DescribeDelegationTokenOwner(Message):
-    """An element of `DescribeDelegationTokenRequest.owners`."""
-
-    principal_type: str = string()
-    principal_name: str = string()
-
-
 class DescribeDelegationTokenRequest(Message, api_key=41, versions="1-3", flexible="2+"):
     """DescribeDelegationToken (key 41): list the tokens of some or all owners, with HMACs (KIP-48).
 
     Version 2 is flexible, 3 adds the requester of each token (KIP-373).
     """
 
-    owners: list[DescribeDelegationTokenOwner] | None = array(
-        DescribeDelegationTokenOwner, nullable="0+"
-    )
-
-
-class DescribedDelegationTokenRenewer(Message):
-    """An element of `DescribedDelegationToken.renewers`."""
-
-    principal_type: str = string()
-    principal_name: str = string()
+    owners: list[TokenPrincipal] | None = array(TokenPrincipal, nullable="0+")
 
 
 class DescribedDelegationToken(Message):
@@ -111,7 +95,7 @@ class DescribedDelegationToken(Message):
     max_timestamp: int = int64()
     token_id: str = string()
     hmac: bytes = binary()
-    renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer)
+    renewers: list[TokenPrincipal] = array(TokenPrincipal)
 
 
 class DescribeDelegationTokenResponse(Message, api_key=41, versions="1-3", flexible="2+"):

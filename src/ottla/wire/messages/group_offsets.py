@@ -38,7 +38,7 @@ class OffsetCommitRequest(Message, api_key=8, versions="2-10", flexible="8+"):
 
 
 class OffsetCommitResponsePartition(Message):
-    """An element of `OffsetCommitResponseTopic.partitions`."""
+    """The outcome for a partition in responses that commit or delete offsets."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -149,18 +149,11 @@ class OffsetDeleteRequest(Message, api_key=47, versions="0"):
     topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic)
 
 
-class OffsetDeleteResponsePartition(Message):
-    """An element of `OffsetDeleteResponseTopic.partitions`."""
-
-    partition_index: int = int32()
-    error_code: int = int16()
-
-
 class OffsetDeleteResponseTopic(Message):
     """An element of `OffsetDeleteResponse.topics`."""
 
     name: str = string()
-    partitions: list[OffsetDeleteResponsePartition] = array(OffsetDeleteResponsePartition)
+    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
 
 
 class OffsetDeleteResponse(Message, api_key=47, versions="0"):
@@ -205,18 +198,11 @@ class TxnOffsetCommitRequest(Message, api_key=28, versions="0-5", flexible="3+")
     topics: list[TxnOffsetCommitRequestTopic] = array(TxnOffsetCommitRequestTopic)
 
 
-class TxnOffsetCommitResponsePartition(Message):
-    """An element of `TxnOffsetCommitResponseTopic.partitions`."""
-
-    partition_index: int = int32()
-    error_code: int = int16()
-
-
 class TxnOffsetCommitResponseTopic(Message):
     """An element of `TxnOffsetCommitResponse.topics`."""
 
     name: str = string()
-    partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
+    partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
 
 
 class TxnOffsetCommitResponse(Message, api_key=28, versions="0-5", flexible="3+"):

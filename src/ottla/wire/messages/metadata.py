@@ -77,7 +77,7 @@ class TopicRequest(Message):
 
 
 class Cursor(Message):
-    """The struct in `DescribeTopicPartitionsRequest.cursor`."""
+    """The start of a page in DescribeTopicPartitions."""
 
     topic_name: str = string()
     partition_index: int = int32()
@@ -88,9 +88,6 @@ class DescribeTopicPartitionsRequest(Message, api_key=75, versions="0", flexible
 
     Always flexible. The next request begins at the cursor in the answer, which is null on the last
     page.
-
-    If a part of the response has the same name as a part of the request, its class here has the
-    suffix `Response`: CursorResponse.
     """
 
     topics: list[TopicRequest] = array(TopicRequest)
@@ -125,16 +122,9 @@ class DescribeTopicPartitionsResponseTopic(Message):
     topic_authorized_operations: int = int32(default=-2147483648)
 
 
-class CursorResponse(Message):
-    """The struct in `DescribeTopicPartitionsResponse.next_cursor`."""
-
-    topic_name: str = string()
-    partition_index: int = int32()
-
-
 class DescribeTopicPartitionsResponse(Message, api_key=75, versions="0", flexible="0+"):
     """A DescribeTopicPartitions response."""
 
     throttle_time_ms: int = int32(ignorable=True)
     topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
-    next_cursor: CursorResponse | None = struct(CursorResponse, nullable="0+")
+    next_cursor: Cursor | None = struct(Cursor, nullable="0+")

@@ -31,15 +31,15 @@ class InitializeShareGroupStateRequest(Message, api_key=83, versions="0", flexib
 
 
 class PartitionResult(Message):
-    """An element of `InitializeStateResult.partitions`."""
+    """An element of `StateResult.partitions`."""
 
     partition: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
 
 
-class InitializeStateResult(Message):
-    """An element of `InitializeShareGroupStateResponse.results`."""
+class StateResult(Message):
+    """An element of `results` in responses that initialize, write or delete state."""
 
     topic_id: UUID = uuid()
     partitions: list[PartitionResult] = array(PartitionResult)
@@ -48,7 +48,7 @@ class InitializeStateResult(Message):
 class InitializeShareGroupStateResponse(Message, api_key=83, versions="0", flexible="0+"):
     """An InitializeShareGroupState response."""
 
-    results: list[InitializeStateResult] = array(InitializeStateResult)
+    results: list[StateResult] = array(StateResult)
 
 
 class ReadPartitionData(Message):
@@ -108,13 +108,6 @@ class ReadShareGroupStateResponse(Message, api_key=84, versions="0", flexible="0
     results: list[ReadStateResult] = array(ReadStateResult)
 
 
-class ReadStateSummaryData(Message):
-    """An element of `ReadShareGroupStateSummaryRequest.topics`."""
-
-    topic_id: UUID = uuid()
-    partitions: list[ReadPartitionData] = array(ReadPartitionData)
-
-
 class ReadShareGroupStateSummaryRequest(Message, api_key=87, versions="0-1", flexible="0+"):
     """ReadShareGroupStateSummary (key 87): read the start offsets of share partitions (KIP-932).
 
@@ -122,7 +115,7 @@ class ReadShareGroupStateSummaryRequest(Message, api_key=87, versions="0-1", fle
     """
 
     group_id: str = string()
-    topics: list[ReadStateSummaryData] = array(ReadStateSummaryData)
+    topics: list[ReadStateData] = array(ReadStateData)
 
 
 class SummaryPartitionResult(Message):
@@ -178,17 +171,10 @@ class WriteShareGroupStateRequest(Message, api_key=85, versions="0-1", flexible=
     topics: list[WriteStateData] = array(WriteStateData)
 
 
-class WriteStateResult(Message):
-    """An element of `WriteShareGroupStateResponse.results`."""
-
-    topic_id: UUID = uuid()
-    partitions: list[PartitionResult] = array(PartitionResult)
-
-
 class WriteShareGroupStateResponse(Message, api_key=85, versions="0-1", flexible="0+"):
     """A WriteShareGroupState response."""
 
-    results: list[WriteStateResult] = array(WriteStateResult)
+    results: list[StateResult] = array(StateResult)
 
 
 class DeletePartitionData(Message):
@@ -214,14 +200,7 @@ class DeleteShareGroupStateRequest(Message, api_key=86, versions="0", flexible="
     topics: list[DeleteStateData] = array(DeleteStateData)
 
 
-class DeleteStateResult(Message):
-    """An element of `DeleteShareGroupStateResponse.results`."""
-
-    topic_id: UUID = uuid()
-    partitions: list[PartitionResult] = array(PartitionResult)
-
-
 class DeleteShareGroupStateResponse(Message, api_key=86, versions="0", flexible="0+"):
     """A DeleteShareGroupState response."""
 
-    results: list[DeleteStateResult] = array(DeleteStateResult)
+    results: list[StateResult] = array(StateResult)

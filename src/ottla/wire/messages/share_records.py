@@ -30,12 +30,11 @@ class FetchPartition(Message):
     """An element of `FetchTopic.partitions`."""
 
     partition_index: int = int32()
-    partition_max_bytes: int = int32("0")
     acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
 
 
 class FetchTopic(Message):
-    """An element of `ShareFetchRequest.topics`."""
+    """An element of `ShareFetchRequest.topics` and of `ShareAcknowledgeRequest.topics`."""
 
     topic_id: UUID = uuid()
     partitions: list[FetchPartition] = array(FetchPartition)
@@ -124,20 +123,6 @@ class ShareFetchResponse(Message, api_key=78, versions="1-2", flexible="0+"):
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)
 
 
-class AcknowledgePartition(Message):
-    """An element of `AcknowledgeTopic.partitions`."""
-
-    partition_index: int = int32()
-    acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
-
-
-class AcknowledgeTopic(Message):
-    """An element of `ShareAcknowledgeRequest.topics`."""
-
-    topic_id: UUID = uuid()
-    partitions: list[AcknowledgePartition] = array(AcknowledgePartition)
-
-
 class ShareAcknowledgeRequest(Message, api_key=79, versions="1-2", flexible="0+"):
     """ShareAcknowledge (key 79): accept, release or reject acquired records (KIP-932).
 
@@ -149,7 +134,7 @@ class ShareAcknowledgeRequest(Message, api_key=79, versions="1-2", flexible="0+"
     member_id: str | None = string(nullable="0+")
     share_session_epoch: int = int32()
     is_renew_ack: bool = boolean("2+")
-    topics: list[AcknowledgeTopic] = array(AcknowledgeTopic)
+    topics: list[FetchTopic] = array(FetchTopic)
 
 
 class AcknowledgePartitionData(Message):

@@ -406,8 +406,8 @@ def _share_fetch(topic_id: UUID) -> Message:
 
 def _share_acknowledge(topic_id: UUID) -> Message:
     done = share_records.AcknowledgementBatch(first_offset=0, last_offset=0, acknowledge_types=[1])
-    part = share_records.AcknowledgePartition(partition_index=0, acknowledgement_batches=[done])
-    asked = share_records.AcknowledgeTopic(topic_id=topic_id, partitions=[part])
+    part = share_records.FetchPartition(partition_index=0, acknowledgement_batches=[done])
+    asked = share_records.FetchTopic(topic_id=topic_id, partitions=[part])
     return share_records.ShareAcknowledgeRequest(
         group_id=GROUP, member_id="AAAAAAAAAAAAAAAAAAAAAQ", share_session_epoch=7, topics=[asked]
     )

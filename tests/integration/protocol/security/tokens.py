@@ -17,12 +17,11 @@ from ottla.wire.messages.acls import (
     DescribeAclsRequest,
 )
 from ottla.wire.messages.delegation_tokens import (
-    CreatableRenewers,
     CreateDelegationTokenRequest,
-    DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
+    TokenPrincipal,
 )
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.topics import CreatableTopic, CreateTopicsRequest
@@ -80,7 +79,7 @@ class Script:
     ) -> Any:
         """Make a token, and note what is answered."""
         request = CreateDelegationTokenRequest(
-            renewers=[CreatableRenewers(principal_type=t, principal_name=n) for t, n in renewers],
+            renewers=[TokenPrincipal(principal_type=t, principal_name=n) for t, n in renewers],
             **{"max_lifetime_ms": -1, **fields},
         )
         answer = client.call(request, version)
@@ -121,9 +120,7 @@ class Script:
         named = (
             None
             if owners is None
-            else [
-                DescribeDelegationTokenOwner(principal_type=t, principal_name=n) for t, n in owners
-            ]
+            else [TokenPrincipal(principal_type=t, principal_name=n) for t, n in owners]
         )
         return client.call(DescribeDelegationTokenRequest(owners=named), version)
 

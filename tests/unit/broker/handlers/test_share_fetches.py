@@ -68,15 +68,13 @@ class Member:
         batch = share_records.AcknowledgementBatch(
             first_offset=first, last_offset=last, acknowledge_types=[kind]
         )
-        part = share_records.AcknowledgePartition(
-            partition_index=0, acknowledgement_batches=[batch]
-        )
+        part = share_records.FetchPartition(partition_index=0, acknowledgement_batches=[batch])
         request = share_records.ShareAcknowledgeRequest(
             group_id="g",
             member_id=self.id,
             share_session_epoch=epoch,
             is_renew_ack=is_renew,
-            topics=[share_records.AcknowledgeTopic(topic_id=T, partitions=[part])],
+            topics=[share_records.FetchTopic(topic_id=T, partitions=[part])],
         )
         return await self.world.call(self.acknowledging, request, 2, self.connection)
 

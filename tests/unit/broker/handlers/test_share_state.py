@@ -68,7 +68,7 @@ def read_request(leader_epoch: int = 3) -> Any:
 
 def summary_request() -> Any:
     part = share_group_state.ReadPartitionData(partition=0, leader_epoch=3)
-    data = share_group_state.ReadStateSummaryData(topic_id=T, partitions=[part])
+    data = share_group_state.ReadStateData(topic_id=T, partitions=[part])
     return share_group_state.ReadShareGroupStateSummaryRequest(group_id="g", topics=[data])
 
 

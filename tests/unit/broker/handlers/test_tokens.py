@@ -25,12 +25,11 @@ from ottla.security.rules import AclRules
 from ottla.security.stored import token_path
 from ottla.security.tokens import TokenRules, token_hmac
 from ottla.wire.messages.delegation_tokens import (
-    CreatableRenewers,
     CreateDelegationTokenRequest,
-    DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
+    TokenPrincipal,
 )
 
 from .replica_world import Asked, Line, World, call, play
@@ -71,10 +70,7 @@ class TokenWorld(World):
         return await call(ExpireDelegationToken(self.tokens), request, line=self.line(principal))
 
     async def describe(self, *owners, principal=ALICE, authorizer=None):
-        named = [
-            DescribeDelegationTokenOwner(principal_type=one.type, principal_name=one.name)
-            for one in owners
-        ]
+        named = [TokenPrincipal(principal_type=one.type, principal_name=one.name) for one in owners]
         request = DescribeDelegationTokenRequest(owners=named or None)
         handler, line = DescribeDelegationToken(self.tokens), self.line(principal)
         if authorizer is None:
@@ -117,9 +113,7 @@ def rules(*acls):
 
 
 def renewers(*principals):
-    return [
-        CreatableRenewers(principal_type=one.type, principal_name=one.name) for one in principals
-    ]
+    return [TokenPrincipal(principal_type=one.type, principal_name=one.name) for one in principals]
 
 
 def test_a_token_is_made_described_and_known_to_other_brokers():
