@@ -1,12 +1,11 @@
 """The plain synchronous face: threads, no event loop in sight."""
 
-import asyncio
 import threading
 
 import pytest
 
 from ottla.client import ClientError, ConsumerOptions, ProducerOptions, TopicPartition, sync
-from ottla.client.common.errors import Closed, RequestTimedOut
+from ottla.client.common.errors import Closed
 
 
 def test_many_threads_may_send_through_one_producer(bootstrap, make_topic) -> None:
@@ -115,12 +114,6 @@ def test_settings_that_cannot_work_are_refused_at_once() -> None:
     with pytest.raises(ClientError, match="'earliest', 'latest', 'none'"):
         sync.Consumer("127.0.0.1:1", auto_offset_reset="middle")
     assert threading.active_count() == before
-
-
-def test_waiting_has_an_end() -> None:
-    """A timeout of the caller's, where no broker answers."""
-    with sync.Admin("127.0.0.1:1") as admin, pytest.raises(RequestTimedOut, match="within"):
-        admin._thread.call(asyncio.sleep(10), 0.05)
 
 
 @pytest.mark.parametrize("name", [b"flights", 5, None])

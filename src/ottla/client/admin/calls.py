@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -20,8 +19,6 @@ from ottla.wire.notation import Message
 
 Result = TypeVar("Result")
 Response = TypeVar("Response")
-# A dataclass.
-Value = TypeVar("Value", bound=Any)
 
 # Temporary errors, which a retry may solve. Errors that need a change by the user are not listed.
 _PASSING = MOVED | {
@@ -31,13 +28,6 @@ _PASSING = MOVED | {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
 }
-
-
-def filled(kind: type[Value], answer: object, **others: object) -> Value:
-    """Return a `kind` made of `others` and, for all other fields, the values in `answer`."""
-    same = {field.name for field in fields(kind)} - others.keys()
-    value: Value = kind(**{name: getattr(answer, name) for name in same}, **others)
-    return value
 
 
 class Calls:

@@ -6,9 +6,10 @@ from enum import IntEnum
 from typing import Literal
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.calls import Calls, filled
+from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import check
+from ottla.client.common.offset_account import filled
 from ottla.wire.messages.log_cleaning import (
     CompactionPass,
     CompactLogRequest,

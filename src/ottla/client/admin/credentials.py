@@ -202,16 +202,12 @@ class Tokens:
         requester = Principal(
             answer.token_requester_principal_type, answer.token_requester_principal_name
         )
-        token = DelegationToken(
-            answer.token_id,
-            holder,
-            requester if requester.name else holder,
-            members,
+        times_ms = (
             answer.issue_timestamp_ms,
             answer.max_timestamp_ms,
             answer.expiry_timestamp_ms,
         )
-        return TokenDescription(token, bytes(answer.hmac))
+        return _token(answer.token_id, holder, requester, members, times_ms, answer.hmac)
 
     async def find(self, owners: Iterable[Principal] | None = None) -> list[TokenDescription]:
         """Return the tokens that this client may see.
@@ -228,25 +224,21 @@ class Tokens:
 
         def read(answer: DescribeDelegationTokenResponse) -> list[TokenDescription]:
             check(answer.error_code, "describe delegation tokens")
-            found: list[TokenDescription] = []
-            for one in answer.tokens:
-                owner = Principal(one.principal_type, one.principal_name)
-                requester = Principal(
-                    one.token_requester_principal_type, one.token_requester_principal_name
-                )
-                token = DelegationToken(
+            return [
+                _token(
                     one.token_id,
-                    owner,
-                    requester if requester.name else owner,
+                    Principal(one.principal_type, one.principal_name),
+                    Principal(
+                        one.token_requester_principal_type, one.token_requester_principal_name
+                    ),
                     tuple(
                         Principal(each.principal_type, each.principal_name) for each in one.renewers
                     ),
-                    one.issue_timestamp,
-                    one.max_timestamp,
-                    one.expiry_timestamp,
+                    (one.issue_timestamp, one.max_timestamp, one.expiry_timestamp),
+                    one.hmac,
                 )
-                found.append(TokenDescription(token, bytes(one.hmac)))
-            return found
+                for one in answer.tokens
+            ]
 
         return await self._calls.ask_controller(request, DescribeDelegationTokenResponse, read)
 
@@ -282,3 +274,20 @@ class Tokens:
         )
         check(answer.error_code, "end a delegation token")
         return answer.expiry_timestamp_ms
+
+
+def _token(
+    token_id: str,
+    owner: Principal,
+    requester: Principal,
+    renewers: tuple[Principal, ...],
+    times_ms: tuple[int, int, int],
+    hmac: bytes | memoryview,
+) -> TokenDescription:
+    """Return a token; `times_ms` are those of its issue, of its longest life, and of its expiry.
+
+    Older brokers name no requester.
+    """
+    requester = requester if requester.name else owner
+    token = DelegationToken(token_id, owner, requester, renewers, *times_ms)
+    return TokenDescription(token, bytes(hmac))

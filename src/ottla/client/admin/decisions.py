@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.calls import Calls, filled
+from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import Names, checks_calls, name_list
 from ottla.client.common.errors import (
     BrokerRefused,
     check,
 )
+from ottla.client.common.offset_account import filled
 from ottla.wire.messages.decisions import (
     DescribeDecisionsRequest,
     DescribeDecisionsResponse,

@@ -21,6 +21,7 @@ from ottla.wire.messages.consumer_groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,
+    DescribedShareGroup,
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
 )
@@ -169,7 +170,7 @@ class Groups:
             PROTOCOL_TYPE,
             group.assignor_name,
             broker_id,
-            _consumer_members(group),
+            _described_members(group),
         )
 
     async def delete(self, group_ids: Names) -> None:
@@ -263,11 +264,14 @@ def _members(group: DescribedGroup) -> tuple[GroupMember, ...]:
     )
 
 
-def _consumer_members(group: DescribedConsumerGroup) -> tuple[GroupMember, ...]:
+def _described_members(
+    group: DescribedConsumerGroup | DescribedShareGroup,
+) -> tuple[GroupMember, ...]:
     return tuple(
         GroupMember(
             member.member_id,
-            member.instance_id,
+            # Share groups have no static members.
+            getattr(member, "instance_id", None),
             member.client_id,
             member.client_host,
             tuple(
@@ -307,22 +311,13 @@ class ShareGroups:
             answer = await self._calls.cluster.ask(broker_id, request, ShareGroupDescribeResponse)
             group = answer.groups[0]
             check(group.error_code, f"describe group {group_id!r}", group.error_message)
-            members = tuple(
-                GroupMember(
-                    each.member_id,
-                    None,
-                    each.client_id,
-                    each.client_host,
-                    tuple(
-                        TopicPartition(topic.topic_name, index)
-                        for topic in each.assignment.topic_partitions
-                        for index in topic.partitions
-                    ),
-                )
-                for each in group.members
-            )
             return GroupDescription(
-                group_id, group.group_state, SHARE, group.assignor_name, broker_id, members
+                group_id,
+                group.group_state,
+                SHARE,
+                group.assignor_name,
+                broker_id,
+                _described_members(group),
             )
 
         return await self._calls.retried(ask)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition, by_topic
-from ottla.client.admin.calls import Calls, filled
+from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import Partitions, checks_calls, partition_list
 from ottla.client.common.errors import BrokerRefused, Needs, check, code_of
-from ottla.client.common.offset_account import OffsetAccount, account_of
+from ottla.client.common.offset_account import OffsetAccount, account_of, filled
 from ottla.client.consumer.offsets import (
     LATEST,
     READ_COMMITTED,

@@ -143,8 +143,7 @@ class Partitions:
         """Return `min.insync.replicas` by topic; topics deleted meanwhile are left out."""
         names = name_list(topics)
         found: dict[str, int] = {}
-
-        async def ask(part: list[str]) -> None:
+        for start in range(0, len(names), _TOPICS_PER_REQUEST):
             request = DescribeConfigsRequest(
                 resources=[
                     DescribeConfigsResource(
@@ -152,7 +151,7 @@ class Partitions:
                         resource_name=name,
                         configuration_keys=[MIN_ISR],
                     )
-                    for name in part
+                    for name in names[start : start + _TOPICS_PER_REQUEST]
                 ]
             )
             answer = await self._calls.cluster.ask_any(request, DescribeConfigsResponse)
@@ -160,9 +159,6 @@ class Partitions:
                 for entry in result.configs:
                     if entry.value is not None:
                         found[result.resource_name] = int(entry.value)
-
-        for start in range(0, len(names), _TOPICS_PER_REQUEST):
-            await ask(names[start : start + _TOPICS_PER_REQUEST])
         return found
 
     async def elect_leaders(

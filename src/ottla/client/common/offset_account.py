@@ -1,11 +1,22 @@
-"""A broker's ledger of a range of offsets, as a value."""
+"""Values made of brokers' answers, above all the ledger of a range of offsets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from ottla.base.ids import TopicPartition
 from ottla.ledger.history import StartCause
 from ottla.wire.messages.offset_ledger import OffsetLedgerResponse
+
+# A dataclass.
+Value = TypeVar("Value", bound=Any)
+
+
+def filled(kind: type[Value], answer: object, **others: object) -> Value:
+    """Return a `kind` made of `others` and, for all other fields, the values in `answer`."""
+    same = {field.name for field in fields(kind)} - others.keys()
+    value: Value = kind(**{name: getattr(answer, name) for name in same}, **others)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,39 +89,20 @@ class OffsetAccount:
 
 def account_of(name: TopicPartition, answer: OffsetLedgerResponse) -> OffsetAccount:
     """Convert a broker's answer to a value."""
-    return OffsetAccount(
+    return filled(
+        OffsetAccount,
+        answer,
         name=name,
-        broker_id=answer.broker_id,
-        leader_epoch=answer.leader_epoch,
-        start=answer.start,
-        end=answer.end,
-        log_start_offset=answer.log_start_offset,
-        high_watermark=answer.high_watermark,
-        log_end_offset=answer.log_end_offset,
-        data=answer.data,
-        control=answer.control,
-        aborted=answer.aborted,
-        undecided=answer.undecided,
-        compacted=answer.compacted,
-        deleted=answer.deleted,
-        lost=answer.lost,
-        unexplained=answer.unexplained,
-        replaced=answer.replaced,
         compacted_by=tuple(
-            CompactedBy(one.pass_number, one.since, one.at_ms, one.count)
-            for one in answer.compacted_by
+            filled(CompactedBy, one, number=one.pass_number) for one in answer.compacted_by
         ),
         deleted_by=tuple(
-            DeletedBy(
-                one.start,
-                one.end,
-                dict(zip(map(StartCause, one.causes), one.counts, strict=True)),
-                one.first_ms,
-                one.last_ms,
+            filled(
+                DeletedBy,
+                one,
+                counts=dict(zip(map(StartCause, one.causes), one.counts, strict=True)),
             )
             for one in answer.deleted_by
         ),
-        lost_by=tuple(
-            LostBy(one.start, one.end, one.leader_epoch, one.at_ms) for one in answer.lost_by
-        ),
+        lost_by=tuple(filled(LostBy, one) for one in answer.lost_by),
     )

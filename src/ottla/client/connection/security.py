@@ -225,7 +225,8 @@ def security_of(config: Mapping[str, str]) -> ClientSecurity:
             return ClientSecurity(protocol, tls=tls, certificate=shown)
         mechanism = config.get("sasl.mechanism") or config.get("sasl.mechanisms") or "GSSAPI"
         if mechanism == bearer.MECHANISM:
-            return ClientSecurity(protocol, _bearer_identity(config), tls)
+            identity = SaslIdentity(bearer.MECHANISM, "", "", source_of(config).token)
+            return ClientSecurity(protocol, identity, tls)
         return ClientSecurity(protocol, identity_of(mechanism, _jaas(config, mechanism)), tls)
     except OttlaError as error:
         raise ClientError(error.code, error.message) from None
@@ -246,13 +247,6 @@ def _tls(config: Mapping[str, str]) -> Callable[[], ssl.SSLContext]:
     options = client_options(config)
     source = client_source("this client", lambda: options)
     return lambda: source.newest(time.monotonic())
-
-
-def _bearer_identity(config: Mapping[str, str]) -> SaslIdentity:
-    # Slow to import, and few clients need it.
-    from ottla.client.connection.security import source_of  # noqa: PLC0415
-
-    return SaslIdentity(bearer.MECHANISM, "", "", source_of(config).token)
 
 
 def _jaas(config: Mapping[str, str], mechanism: str) -> Jaas:

@@ -131,11 +131,8 @@ class Delivery:
         self.error = error
         self._finish()
 
-    def _settle_as_is(self) -> None:
-        """Note that all parts of a divided batch have settled; their outcome is set."""
-        self._finish()
-
     def _finish(self) -> None:
+        """Note that the outcome is set."""
         assert not self._is_done
         self._is_done = True
         futures, self._futures = self._futures, []

@@ -364,7 +364,7 @@ class Sender:
         first.error = first.error or batch.delivery.error
         whole.parts_left -= 1
         if whole.parts_left == 0:
-            first._settle_as_is()
+            first._finish()
             self._report(whole)
 
     def _start_term(self, queue: PartitionQueue) -> None:

@@ -4,12 +4,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as FutureTimeout
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.client.common.errors import ClientError, Closed, RequestTimedOut
+from ottla.client.common.errors import ClientError, Closed
 
 Result = TypeVar("Result")
 
@@ -36,7 +35,7 @@ class LoopThread:
         finally:
             self.loop.close()
 
-    def call(self, work: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
+    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run `work` on the loop, wait for it, and return its result or raise its error."""
         if not self._thread.is_alive() or self.loop.is_closed():
             work.close()
@@ -50,12 +49,7 @@ class LoopThread:
             )
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
-            return future.result(timeout_s)
-        except FutureTimeout:
-            if future.done():
-                raise
-            future.cancel()
-            raise RequestTimedOut(f"not done within {timeout_s:g} s") from None
+            return future.result()
         except CancelledError:
             raise Closed("the client was closed meanwhile") from None
         except BaseException:
@@ -94,7 +88,6 @@ class LoopThread:
 
 
 Parameters = ParamSpec("Parameters")
-Plain = TypeVar("Plain")
 
 # A class that uses these has `_thread`, whose loop runs the asynchronous client, and `_twin`, that
 # client. The signature is written once, at the asynchronous method; type checkers, `help` and `dir`
@@ -129,20 +122,3 @@ def asks(
         return result
 
     return call
-
-
-def called_as(
-    method: Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]],
-) -> Callable[
-    [Callable[Concatenate[Plain, Parameters], Result]],
-    Callable[Concatenate[Plain, Parameters], Result],
-]:
-    """Give a plain method the signature of `method`; type checkers compare them."""
-
-    def same(
-        plain: Callable[Concatenate[Plain, Parameters], Result],
-    ) -> Callable[Concatenate[Plain, Parameters], Result]:
-        plain.__doc__ = plain.__doc__ or method.__doc__
-        return plain
-
-    return same

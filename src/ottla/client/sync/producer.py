@@ -15,7 +15,7 @@ from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import MISTAKEN, explained
 from ottla.client.producer.producer import Producer as AsyncProducer
 from ottla.client.producer.queues import Headers, TopicQueues
-from ottla.client.sync.loop_thread import LoopThread, called_as, waits
+from ottla.client.sync.loop_thread import LoopThread, waits
 from ottla.record import builder
 
 
@@ -63,7 +63,6 @@ class Producer(OtherNames):
         self.close()
 
     # Hot: see bench/client.py for the cost per record.
-    @called_as(AsyncProducer.send)
     def send(
         self,
         topic: str,
@@ -145,7 +144,6 @@ class Producer(OtherNames):
                 self.abort_transaction()
             raise
 
-    @called_as(AsyncProducer.close)
     def close(self, timeout: float | None = None) -> None:
         """Flush for at most `timeout` seconds, then end; an open transaction is aborted."""
         if self._closed:
