@@ -39,8 +39,7 @@ class Calls:
 
     async def retried(self, call: Callable[[], Awaitable[Result]]) -> Result:
         """Repeat `call` until it succeeds, or fails with an error that is not temporary."""
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + self.cluster.options.retry_timeout_ms / 1000
+        deadline_s = self.cluster.deadline_s()
         attempt = 0
         while True:
             try:
@@ -49,7 +48,7 @@ class Calls:
                 passing = error.code in _PASSING or isinstance(
                     error, ConnectionFailed | RequestTimedOut
                 )
-                if not passing or loop.time() >= deadline_s:
+                if not passing or self.cluster.now_s() >= deadline_s:
                     raise
             for coordinator in self._coordinators.values():
                 coordinator.moved()

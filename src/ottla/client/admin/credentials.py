@@ -202,12 +202,16 @@ class Tokens:
         requester = Principal(
             answer.token_requester_principal_type, answer.token_requester_principal_name
         )
-        times_ms = (
+        token = DelegationToken(
+            answer.token_id,
+            holder,
+            requester if requester.name else holder,
+            members,
             answer.issue_timestamp_ms,
             answer.max_timestamp_ms,
             answer.expiry_timestamp_ms,
         )
-        return _token(answer.token_id, holder, requester, members, times_ms, answer.hmac)
+        return TokenDescription(token, bytes(answer.hmac))
 
     async def find(self, owners: Iterable[Principal] | None = None) -> list[TokenDescription]:
         """Return the tokens that this client may see.
@@ -224,21 +228,25 @@ class Tokens:
 
         def read(answer: DescribeDelegationTokenResponse) -> list[TokenDescription]:
             check(answer.error_code, "describe delegation tokens")
-            return [
-                _token(
+            found: list[TokenDescription] = []
+            for one in answer.tokens:
+                owner = Principal(one.principal_type, one.principal_name)
+                requester = Principal(
+                    one.token_requester_principal_type, one.token_requester_principal_name
+                )
+                token = DelegationToken(
                     one.token_id,
-                    Principal(one.principal_type, one.principal_name),
-                    Principal(
-                        one.token_requester_principal_type, one.token_requester_principal_name
-                    ),
+                    owner,
+                    requester if requester.name else owner,
                     tuple(
                         Principal(each.principal_type, each.principal_name) for each in one.renewers
                     ),
-                    (one.issue_timestamp, one.max_timestamp, one.expiry_timestamp),
-                    one.hmac,
+                    one.issue_timestamp,
+                    one.max_timestamp,
+                    one.expiry_timestamp,
                 )
-                for one in answer.tokens
-            ]
+                found.append(TokenDescription(token, bytes(one.hmac)))
+            return found
 
         return await self._calls.ask_controller(request, DescribeDelegationTokenResponse, read)
 
@@ -274,20 +282,3 @@ class Tokens:
         )
         check(answer.error_code, "end a delegation token")
         return answer.expiry_timestamp_ms
-
-
-def _token(
-    token_id: str,
-    owner: Principal,
-    requester: Principal,
-    renewers: tuple[Principal, ...],
-    times_ms: tuple[int, int, int],
-    hmac: bytes | memoryview,
-) -> TokenDescription:
-    """Return a token; `times_ms` are those of its issue, of its longest life, and of its expiry.
-
-    Older brokers name no requester.
-    """
-    requester = requester if requester.name else owner
-    token = DelegationToken(token_id, owner, requester, renewers, *times_ms)
-    return TokenDescription(token, bytes(hmac))

@@ -11,11 +11,13 @@ from difflib import get_close_matches
 from typing import Final
 
 from ottla.base.errors import ErrorCode
+from ottla.base.settings.tables import BROKER_SETTINGS
 from ottla.client.common.errors import ClientError
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
-# The settings of Apache Kafka 4.3's producer, consumer and admin client.
+# The settings of Apache Kafka 4.3's producer, consumer and admin client, except those for TLS and
+# logins that brokers have, too.
 _OF_KAFKA: Final = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.offset.reset batch.size
     bootstrap.controllers bootstrap.servers buffer.memory check.crcs client.dns.lookup client.id
@@ -32,37 +34,17 @@ _OF_KAFKA: Final = """
     partition.assignment.strategy partitioner.adaptive.partitioning.enable
     partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys
     receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms
-    retries retry.backoff.max.ms retry.backoff.ms sasl.client.callback.handler.class
-    sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
-    sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter
-    sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class sasl.login.class
-    sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
-    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor
-    sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms
-    sasl.mechanism sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
-    sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
-    sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
-    sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file
-    sasl.oauthbearer.assertion.private.key.file
-    sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.template.file
-    sasl.oauthbearer.client.credentials.client.id
-    sasl.oauthbearer.client.credentials.client.secret sasl.oauthbearer.clock.skew.seconds
-    sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
-    sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.refresh.ms
-    sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
-    sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
-    sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class
-    sasl.oauthbearer.scope sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
-    sasl.oauthbearer.token.endpoint.url security.protocol security.providers send.buffer.bytes
+    retries retry.backoff.max.ms retry.backoff.ms sasl.mechanism
+    sasl.oauthbearer.header.urlencode security.protocol security.providers send.buffer.bytes
     session.timeout.ms share.acknowledgement.mode share.acquire.mode
-    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms ssl.cipher.suites
-    ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.key.password
-    ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
-    ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider
-    ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
-    ssl.truststore.location ssl.truststore.password ssl.truststore.type transaction.timeout.ms
-    transaction.two.phase.commit.enable transactional.id value.deserializer value.serializer
+    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
+    transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
+    value.deserializer value.serializer
 """
+_ONLY_OF_BROKERS: Final = re.compile(
+    r"sasl\.(enabled|server|plain|mechanism\.|kerberos\.principal|oauthbearer\.allowed).*"
+    r"|ssl\.(allow|client|engine|principal).*"
+)
 # The names in librdkafka that differ.
 _OF_LIBRDKAFKA: Final = """
     api.version.fallback.ms api.version.request api.version.request.timeout.ms
@@ -114,7 +96,11 @@ _REFUSED: Final = {
     "https.ca.pem": "write ssl.truststore.certificates into the options of sasl.jaas.config",
     "ssl.client.auth": "remove it: it is a setting of brokers",
 }
-_KNOWN: Final = {*_OF_KAFKA.split(), *_OF_LIBRDKAFKA.split(), *_REFUSED}
+_KNOWN: Final = {
+    *(name for name in BROKER_SETTINGS if name.startswith(("ssl.", "sasl."))),
+    *_OF_KAFKA.split(),
+    *_OF_LIBRDKAFKA.split(),
+} - {name for name in BROKER_SETTINGS if _ONLY_OF_BROKERS.fullmatch(name)} | {*_REFUSED}
 
 # The settings that `ottla.client` reads; all other settings have no effect on it.
 _USED: Final = re.compile(

@@ -138,7 +138,7 @@ class Cluster:
         Raises ConnectionFailed, RequestTimedOut; BootstrapFailed if no broker has ever answered.
         """
         self.check_loop()
-        self._first_contact.begin(self._now_s())
+        self._first_contact.begin(self.now_s())
         for connection in self._connections.values():
             if connection.is_open:
                 return connection
@@ -151,7 +151,7 @@ class Cluster:
             except (ConnectionFailed, RequestTimedOut) as error:
                 failure = failure or error
         assert failure is not None
-        raise self._first_contact.failed(failure, self._now_s())
+        raise self._first_contact.failed(failure, self.now_s())
 
     async def _another_connection(self) -> Connection:
         """Connect, if possible, to another broker than the one that sent the last metadata.
@@ -219,13 +219,13 @@ class Cluster:
             return view
         name_list([name])  # An invalid name would make every later request fail.
         self._wanted.add(name)
-        deadline_s = self._deadline_s()
+        deadline_s = self.deadline_s()
         attempt = 0
         while True:
             try:
                 await self.refresh()
             except (ConnectionFailed, RequestTimedOut):
-                if self._now_s() >= deadline_s:
+                if self.now_s() >= deadline_s:
                     raise
             view = self.view.topics.get(name)
             if view is not None:
@@ -237,7 +237,7 @@ class Cluster:
                 if attempt >= patience:
                     self._wanted.discard(name)
                     raise unknown_topic(name, await self.topic_names())
-            elif not code.retriable or self._now_s() >= deadline_s:
+            elif not code.retriable or self.now_s() >= deadline_s:
                 self._wanted.discard(name)
                 raise refused(
                     code, f"describe the topic {name!r}", None, [Needs("describe", "topic", name)]
@@ -267,7 +267,7 @@ class Cluster:
     @property
     def is_stale(self) -> bool:
         """Whether the metadata is older than metadata_max_age_ms."""
-        age_s = self._now_s() - self._refreshed_at_s
+        age_s = self.now_s() - self._refreshed_at_s
         return age_s * 1000 > self.options.metadata_max_age_ms
 
     async def refresh(self) -> None:
@@ -294,7 +294,7 @@ class Cluster:
         check(answer.error_code, "send its metadata")
         self._metadata_source = connection.address
         self.view = merged(self.view, answer, asked)
-        self._refreshed_at_s = self._now_s()
+        self._refreshed_at_s = self.now_s()
 
     def _metadata_request(self, asked: Iterable[str]) -> MetadataRequest:
         return MetadataRequest(
@@ -316,13 +316,13 @@ class Cluster:
     async def ask_any(self, message: Message, response_type: type[Response]) -> Response:
         """Ask any broker, retrying while none can be reached."""
         attempt = 0
-        deadline_s = self._deadline_s()
+        deadline_s = self.deadline_s()
         while True:
             try:
                 connection = await self.any_connection()
                 return await self._answer_of(connection, message, response_type)
             except (ConnectionFailed, RequestTimedOut):
-                if self._now_s() >= deadline_s:
+                if self.now_s() >= deadline_s:
                     raise
             await self.pause(attempt)
             attempt += 1
@@ -336,7 +336,7 @@ class Cluster:
                 message, response_type, self.options.request_timeout_ms / 1000
             )
         except (ConnectionFailed, RequestTimedOut) as error:
-            raise self._first_contact.failed(error, self._now_s()) from None
+            raise self._first_contact.failed(error, self.now_s()) from None
         self._first_contact.made()
         return answer
 
@@ -351,7 +351,7 @@ class Cluster:
     async def coordinator(self, name: str, kind: int = GROUP) -> int:
         """Return the coordinator's id for a group or transactional id; wait if there is none."""
         attempt = 0
-        deadline_s = self._deadline_s()
+        deadline_s = self.deadline_s()
         while True:
             request = FindCoordinatorRequest(key=name, key_type=kind, coordinator_keys=[name])
             connection = await self.any_connection()
@@ -366,7 +366,7 @@ class Cluster:
                     await self.refresh()
                 return found.node_id
             code = ErrorCode(found.error_code)
-            if not code.retriable or self._now_s() >= deadline_s:
+            if not code.retriable or self.now_s() >= deadline_s:
                 needed = [
                     Needs("describe", "group", name),
                     Needs("write", "transactional-id", name),
@@ -382,11 +382,13 @@ class Cluster:
         self._first_contact.about_to_retry()
         await asyncio.sleep(self.options.backoff.delay_s(attempt, self.chance))
 
-    def _now_s(self) -> float:
+    def now_s(self) -> float:
+        """Return the loop's time."""
         return asyncio.get_running_loop().time()
 
-    def _deadline_s(self) -> float:
-        return self._now_s() + self.options.retry_timeout_ms / 1000
+    def deadline_s(self) -> float:
+        """Return when an idempotent call that begins now is not retried any more."""
+        return self.now_s() + self.options.retry_timeout_ms / 1000
 
     async def close(self) -> None:
         """Close every connection, for good."""

@@ -1,8 +1,7 @@
 """Finds a coordinator, sends it requests, and finds it again after it moved. Ignores membership."""
 
-import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
@@ -30,6 +29,7 @@ from ottla.wire.messages.group_offsets import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
+    TxnOffsetCommitRequestTopic,
 )
 from ottla.wire.notation import Message
 
@@ -52,6 +52,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 Response = TypeVar("Response")
+OffsetTopic = TypeVar("OffsetTopic", OffsetCommitRequestTopic, TxnOffsetCommitRequestTopic)
 
 _logger = logging.getLogger(__name__)
 
@@ -154,15 +155,15 @@ class Coordinator:
             generation_id_or_member_epoch=generation,
             member_id=member_id,
             group_instance_id=instance_id,
-            topics=_commit_topics(offsets),
+            topics=offset_topics(offsets, OffsetCommitRequestTopic, OffsetCommitRequestPartition),
         )
-        deadline_s = self._deadline_s()
+        deadline_s = self.cluster.deadline_s()
         attempt = 0
         while True:
             try:
                 answer = await self.ask(request, OffsetCommitResponse)
             except (ConnectionFailed, RequestTimedOut):
-                if self._now_s() >= deadline_s:
+                if self.cluster.now_s() >= deadline_s:
                     raise
             else:
                 failed = {
@@ -192,7 +193,7 @@ class Coordinator:
                     "on and its partitions are with other members, who will read the records "
                     "again; poll more often, or raise max_poll_interval_ms",
                 )
-            if not code.retriable or self._now_s() >= deadline_s:
+            if not code.retriable or self.cluster.now_s() >= deadline_s:
                 needed = [Needs("read", "topic", topic), Needs("read", "group", self.group_id)]
                 raise refused(code, f"commit the offset of {topic}-{partition}", None, needed)
             if code in MOVED:
@@ -218,7 +219,7 @@ class Coordinator:
         Partitions without a committed offset are left out.
         """
         wanted = None if partitions is None else sorted(partitions)
-        deadline_s = self._deadline_s()
+        deadline_s = self.cluster.deadline_s()
         attempt = 0
         while True:
             try:
@@ -226,10 +227,10 @@ class Coordinator:
                 answer = await self.ask(self._fetch_request(wanted, version), OffsetFetchResponse)
                 return self._committed_in(answer)
             except (ConnectionFailed, RequestTimedOut):
-                if self._now_s() >= deadline_s:
+                if self.cluster.now_s() >= deadline_s:
                     raise
             except BrokerRefused as error:
-                if not error.code.retriable or self._now_s() >= deadline_s:
+                if not error.code.retriable or self.cluster.now_s() >= deadline_s:
                     raise
                 if error.code in MOVED:
                     self.moved()
@@ -274,21 +275,18 @@ class Coordinator:
                     )
         return found
 
-    def _now_s(self) -> float:
-        return asyncio.get_running_loop().time()
 
-    def _deadline_s(self) -> float:
-        return self._now_s() + self.cluster.options.retry_timeout_ms / 1000
-
-
-def _commit_topics(
+def offset_topics(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
-) -> list[OffsetCommitRequestTopic]:
-    topics: dict[str, OffsetCommitRequestTopic] = {}
+    topic_type: type[OffsetTopic],
+    partition_type: Callable[..., Any],
+) -> list[OffsetTopic]:
+    """Return offsets in the form of a request, which has its own types."""
+    topics: dict[str, OffsetTopic] = {}
     for partition, committed in offsets.items():
-        topic = topics.setdefault(partition.topic, OffsetCommitRequestTopic(name=partition.topic))
+        topic = topics.setdefault(partition.topic, topic_type(name=partition.topic))
         topic.partitions.append(
-            OffsetCommitRequestPartition(
+            partition_type(
                 partition_index=partition.partition,
                 committed_offset=committed.offset,
                 committed_leader_epoch=committed.leader_epoch,

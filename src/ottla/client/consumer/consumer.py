@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self, TypeVar, Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -44,6 +44,8 @@ from ottla.client.consumer.partition_state import (
 )
 from ottla.client.consumer.subscription import GroupSession, WholeTopics
 from ottla.record.codec import Record
+
+Found = TypeVar("Found")
 
 # More records than a batch can hold.
 _WHOLE_BATCH = 1 << 31
@@ -301,17 +303,20 @@ class Consumer(OtherNames):
         Returns at most `max_records` (default: option `max_poll_records`). The records of earlier
         calls are considered processed from now on.
         """
-        not_negative("timeout", timeout)
         most = self._options["max_poll_records"] if max_records is None else max_records
         not_negative("max_records", most)
+        found = await self._poll(timeout, lambda: self._take(most))
+        return ConsumerRecords(found, self._key, self._value)
+
+    async def _poll(self, timeout: float, take: Callable[[], list[Found]]) -> list[Found]:
+        """Return what `take` finds, or wait up to `timeout` seconds for it; may be empty."""
+        not_negative("timeout", timeout)
         deadline_s = _now_s() + timeout
         self._put_back()
         while True:
-            found: list[Records] = []
-            if await self._settle(deadline_s):
-                found = self._take(most)
+            found = take() if await self._settle(deadline_s) else []
             if found or _now_s() >= deadline_s:
-                return ConsumerRecords(found, self._key, self._value)
+                return found
             await self._wait(deadline_s - _now_s())
 
     def _take(self, max_records: int) -> list[Records]:
@@ -399,17 +404,7 @@ class Consumer(OtherNames):
         The first batch may begin before the position; aborted transactions and control batches are
         included.
         """
-        not_negative("timeout", timeout)
-        deadline_s = _now_s() + timeout
-        self._put_back()
-        while True:
-            found: list[RawBatches] = []
-            if await self._settle(deadline_s):
-                while (raw := self._fetcher.take_raw()) is not None:
-                    found.append(raw)
-            if found or _now_s() >= deadline_s:
-                return found
-            await self._wait(deadline_s - _now_s())
+        return await self._poll(timeout, lambda: list(iter(self._fetcher.take_raw, None)))
 
     async def fetch_batches(self) -> AsyncIterator[RawBatches]:
         """Yield what `poll_batches` returns, one by one, for ever."""

@@ -91,8 +91,10 @@ def acks_number(acks: Acks) -> int:
     return -1 if acks == "all" else acks
 
 
-def check_memory(options: ProducerOptions) -> None:
-    """Raise ClientError if the memory is too small for one batch."""
+def check_options(options: ProducerOptions) -> None:
+    """Raise ClientError for an empty transactional id, and for memory too small for one batch."""
+    if options["transactional_id"] == "":
+        raise ClientError(ErrorCode.INVALID_REQUEST, "give a transactional_id that is not empty")
     if options["buffer_memory"] < options["batch_size"]:
         raise ClientError(
             ErrorCode.INVALID_CONFIG,

@@ -19,7 +19,7 @@ from ottla.client.producer.encoded_batch import PreparedBatch, to_queue
 from ottla.client.producer.options import (
     DEFAULTS,
     ProducerOptions,
-    check_memory,
+    check_options,
     cluster_options,
     is_idempotent,
 )
@@ -28,7 +28,7 @@ from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQu
 from ottla.client.producer.router import Column, Router
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_state import Transactions
-from ottla.client.producer.transactions import Transactional, new_transactions
+from ottla.client.producer.transactions import Transactional
 
 __all__ = ["Delivery", "Producer", "ProducerOptions"]
 
@@ -67,14 +67,15 @@ class Producer(Transactional, OtherNames):
         **options: Unpack[ProducerOptions],
     ) -> None:
         self._options = options = checked_options(options, DEFAULTS, ProducerOptions)
-        check_memory(options)
+        check_options(options)
         self._user_callback = on_delivery
         clock = clock or current_clock()
         self._now_ms = clock.now_ms
         self._connections = Cluster(bootstrap_servers, cluster_options(options))
         self._accumulator = Accumulator(options["batch_size"], options["buffer_memory"], clock)
         self._router = Router(self._connections, self._accumulator, options["partitioner"])
-        self._transactions = new_transactions(self._connections, options)
+        is_transactional = options["transactional_id"] is not None
+        self._transactions = Transactions(self._connections, options) if is_transactional else None
         numbered = is_idempotent(options)
         self._numbering: ProducerIds | Transactions | None = self._transactions or (
             ProducerIds(self._connections) if numbered else None

@@ -24,7 +24,9 @@ from ottla.client.connection.coordinator import (
     Coordinator,
     GroupMetadata,
     OffsetAndMetadata,
+    offset_topics,
 )
+from ottla.client.producer.options import ProducerOptions
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.group_offsets import (
     TxnOffsetCommitRequest,
@@ -69,15 +71,11 @@ class TransactionRequests:
     `delivery_timeout_ms`; TransactionFailed if the coordinator requires an abort; BrokerRefused.
     """
 
-    def __init__(
-        self, cluster: Cluster, transactional_id: str, timeout_ms: int, version_max: int
-    ) -> None:
+    def __init__(self, cluster: Cluster, options: ProducerOptions) -> None:
         self._cluster = cluster
-        self._id = transactional_id
-        self._timeout_ms = timeout_ms
-        # The highest `transaction.version` to use.
-        self._version_max = version_max
-        self._coordinator = Coordinator(cluster, transactional_id, TRANSACTIONAL_ID)
+        self._options = options
+        self.transactional_id = options["transactional_id"] or ""
+        self._coordinator = Coordinator(cluster, self.transactional_id, TRANSACTIONAL_ID)
         self._groups: dict[str, Coordinator] = {}
         # Whether brokers add partitions by themselves, and each transaction raises the epoch.
         self.is_v2 = False
@@ -88,21 +86,22 @@ class TransactionRequests:
         If `last` names a producer id, the coordinator refuses unless it is the current producer.
         """
         request = InitProducerIdRequest(
-            transactional_id=self._id,
-            transaction_timeout_ms=self._timeout_ms,
+            transactional_id=self.transactional_id,
+            transaction_timeout_ms=self._options["transaction_timeout_ms"],
             producer_id=last.producer_id,
             producer_epoch=last.epoch,
         )
         answer = await self._ask(self._coordinator, request, InitProducerIdResponse, doing)
         connection = await self._coordinator.connection()
-        version = min(self._version_max, connection.features.get(_FEATURE, 0))
+        version_max = self._options["transaction_version_max"]
+        version = min(version_max, connection.features.get(_FEATURE, 0))
         self.is_v2 = version >= 2 and connection.version(ApiKey.END_TXN) > _END_V1
         return Identity(answer.producer_id, answer.producer_epoch)
 
     async def add_partitions(self, me: Identity, partitions: list[TopicPartition]) -> None:
         """Add partitions to the transaction, unless the brokers do that themselves."""
         request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self._id,
+            v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=me.producer_id,
             v3_and_below_producer_epoch=me.epoch,
             v3_and_below_topics=[
@@ -133,7 +132,7 @@ class TransactionRequests:
         needed += [Needs("read", "topic", one.topic) for one in offsets]
         if not self.is_v2:
             request = AddOffsetsToTxnRequest(
-                transactional_id=self._id,
+                transactional_id=self.transactional_id,
                 producer_id=me.producer_id,
                 producer_epoch=me.epoch,
                 group_id=group.group_id,
@@ -146,14 +145,16 @@ class TransactionRequests:
             coordinator = Coordinator(self._cluster, group.group_id)
             self._groups[group.group_id] = coordinator
         commit = TxnOffsetCommitRequest(
-            transactional_id=self._id,
+            transactional_id=self.transactional_id,
             group_id=group.group_id,
             producer_id=me.producer_id,
             producer_epoch=me.epoch,
             generation_id=group.generation,
             member_id=group.member_id,
             group_instance_id=group.instance_id,
-            topics=_offsets_by_topic(offsets),
+            topics=offset_topics(
+                offsets, TxnOffsetCommitRequestTopic, TxnOffsetCommitRequestPartition
+            ),
         )
         at_most = None if self.is_v2 else _OFFSETS_V1
         await self._ask(coordinator, commit, TxnOffsetCommitResponse, doing, at_most, needed)
@@ -161,7 +162,7 @@ class TransactionRequests:
     async def end(self, me: Identity, *, committed: bool) -> Identity:
         """Commit or abort; return the producer's new identity."""
         request = EndTxnRequest(
-            transactional_id=self._id,
+            transactional_id=self.transactional_id,
             producer_id=me.producer_id,
             producer_epoch=me.epoch,
             committed=committed,
@@ -182,23 +183,24 @@ class TransactionRequests:
         at_most: int | None = None,
         needed: Iterable[Needs] = (),
     ) -> Response:
-        loop = asyncio.get_running_loop()
-        deadline_s = loop.time() + self._cluster.options.retry_timeout_ms / 1000
+        deadline_s = self._cluster.deadline_s()
         attempt = 0
         while True:
             code = ErrorCode.NETWORK_EXCEPTION
             try:
                 answer = await coordinator.ask(request, response_type, at_most=at_most)
             except (ConnectionFailed, RequestTimedOut):
-                if loop.time() >= deadline_s:
+                if self._cluster.now_s() >= deadline_s:
                     raise
             else:
                 code = _worst(answer)
                 if code is ErrorCode.NONE:
                     return answer
-                if not code.retriable or loop.time() >= deadline_s:
+                if not code.retriable or self._cluster.now_s() >= deadline_s:
                     raise self._error(
-                        code, doing, [*needed, Needs("write", "transactional-id", self._id)]
+                        code,
+                        doing,
+                        [*needed, Needs("write", "transactional-id", self.transactional_id)],
                     )
                 if code in MOVED:
                     coordinator.moved()
@@ -210,7 +212,7 @@ class TransactionRequests:
 
     def _error(self, code: ErrorCode, doing: str, needed: Iterable[Needs]) -> ClientError:
         if code in FENCED:
-            return ProducerFenced(code, self._id, doing)
+            return ProducerFenced(code, self.transactional_id, doing)
         if code in LOST or code is ErrorCode.REBALANCE_IN_PROGRESS:
             return CommitFailed(
                 code,
@@ -236,22 +238,3 @@ def _worst(answer: Any) -> ErrorCode:
     codes = [code for code in codes if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or codes
     lasting = [code for code in codes if not code.retriable]
     return (lasting or codes or [ErrorCode.NONE])[0]
-
-
-def _offsets_by_topic(
-    offsets: Mapping[TopicPartition, OffsetAndMetadata],
-) -> list[TxnOffsetCommitRequestTopic]:
-    topics: dict[str, TxnOffsetCommitRequestTopic] = {}
-    for partition, entry in offsets.items():
-        topic = topics.setdefault(
-            partition.topic, TxnOffsetCommitRequestTopic(name=partition.topic)
-        )
-        topic.partitions.append(
-            TxnOffsetCommitRequestPartition(
-                partition_index=partition.partition,
-                committed_offset=entry.offset,
-                committed_leader_epoch=entry.leader_epoch,
-                committed_metadata=entry.metadata,
-            )
-        )
-    return list(topics.values())

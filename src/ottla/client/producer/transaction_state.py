@@ -18,6 +18,7 @@ from ottla.client.common.errors import (
 )
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
+from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.queues import PartitionQueue
 from ottla.client.producer.transaction_requests import FENCED, Identity, TransactionRequests
 
@@ -38,12 +39,10 @@ class Phase(Enum):
 class Transactions:
     """One producer's transactions, one after the other. Used only on its loop."""
 
-    def __init__(
-        self, cluster: Cluster, transactional_id: str, timeout_ms: int, version_max: int
-    ) -> None:
-        self.transactional_id = transactional_id
+    def __init__(self, cluster: Cluster, options: ProducerOptions) -> None:
         self.phase = Phase.NEW
-        self._requests = TransactionRequests(cluster, transactional_id, timeout_ms, version_max)
+        self._requests = TransactionRequests(cluster, options)
+        self.transactional_id = self._requests.transactional_id
         self._me = Identity()
         # Why the open transaction can only be aborted, or why the producer is unusable.
         self._failure: ClientError | None = None

@@ -7,29 +7,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import ClientError
-from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.producer.delivery import Delivery
-from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_state import Phase, Transactions
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
-
-
-def new_transactions(cluster: Cluster, options: ProducerOptions) -> Transactions | None:
-    """Return the transactions of a producer with these options; None without a transactional id."""
-    transactional_id = options["transactional_id"]
-    if transactional_id is None:
-        return None
-    if not transactional_id:
-        raise ClientError(ErrorCode.INVALID_REQUEST, "give a transactional_id that is not empty")
-    return Transactions(
-        cluster,
-        transactional_id,
-        options["transaction_timeout_ms"],
-        options["transaction_version_max"],
-    )
 
 
 @checks_calls()
