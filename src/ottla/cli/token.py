@@ -1,13 +1,12 @@
 """`ottla token`: delegation tokens."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.private_files import write_private
 from ottla.base.quantities import iso
 from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.cli.common import options
@@ -81,38 +80,16 @@ async def create(
     """  # noqa: D301
     path = os.environ.get(CONFIG_VARIABLE)
     config = read_config(path) if path else {}
-    with _written_later(to) as write:
-        found = await admin.tokens.create(owner, renewers, lifetime_ms)
-        write(settings_with_token(config, found))
-    secret = {"hmac": found.password} if to is None else {"settings": str(to)}
-    show_one(form, {**_row(found.token), **secret})
-
-
-@contextmanager
-def _written_later(path: Path | None) -> Iterator[Callable[[str], object]]:
-    """Create a private file before the token exists; yield a function that writes its text.
-
-    The file gets its name only once it is complete. Raises OttlaError.
-    """
-    if path is None:
-        yield lambda _text: None
-        return
-    new = path.with_name(f".{path.name}.new")
-    try:
-        new.unlink(missing_ok=True)
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
+    if to is not None and not os.access(to.absolute().parent, os.W_OK):
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
-            f"{path} cannot be written ({error.strerror}), and no token was made: name another "
-            "file with --to",
-        ) from None
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yield file.write
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+            f"{to} cannot be written, and no token was made: name another file with --to",
+        )
+    found = await admin.tokens.create(owner, renewers, lifetime_ms)
+    if to is not None:
+        write_private(to, settings_with_token(config, found).encode())
+    secret = {"hmac": found.password} if to is None else {"settings": str(to)}
+    show_one(form, {**_row(found.token), **secret})
 
 
 @token.command()
