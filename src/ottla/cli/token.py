@@ -80,7 +80,7 @@ async def create(
     """  # noqa: D301
     path = os.environ.get(CONFIG_VARIABLE)
     config = read_config(path) if path else {}
-    if to is not None and not os.access(to.absolute().parent, os.W_OK):
+    if to is not None and not os.access(to.parent, os.W_OK):
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"{to} cannot be written, and no token was made: name another file with --to",
