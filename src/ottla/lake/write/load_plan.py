@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import Kind, Manifest
-from ottla.lake.model.plan import SizedRange, ranges, require_same_topic, split
+from ottla.lake.model.plan import SPLIT_BYTES, SizedRange, ranges, require_same_topic, split
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
 from ottla.lake.source.cluster import Cluster, TopicDescription
 from ottla.lake.source.ledgers import loss_explained
 from ottla.lake.tables.table import LakeTable, foundation, on_record
-from ottla.lake.write.settings import FileSizes
 
 # The most offsets of one task; tasks are split further by bytes.
 OFFSETS_PER_TASK = 2_000_000
@@ -124,9 +123,9 @@ def plan_load(
     base: Base,
     limits: Limits,
     kind: Kind = "load",
-    sizes: FileSizes = FileSizes(),  # noqa: B008  # Frozen.
+    file_bytes: int = SPLIT_BYTES,
 ) -> LoadPlan:
-    """Divide the offsets within `limits` into ranges for tasks, with files of about `sizes`."""
+    """Divide the offsets within `limits` into ranges for tasks, of about `file_bytes` each."""
     described, starts, ends = base.described, limits.starts, limits.ends
     planned = ranges(
         described.topic,
@@ -144,7 +143,7 @@ def plan_load(
         base,
         uuid.uuid4().hex,
         limits,
-        split(planned, described.bounds, sizes_of_logs, split_bytes=sizes.file_bytes),
+        split(planned, described.bounds, sizes_of_logs, split_bytes=file_bytes),
         [p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
         kind,
     )
