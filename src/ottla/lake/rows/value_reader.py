@@ -21,8 +21,6 @@ from ottla.lake.model.types import Type
 _FRAMING_SIZE = 5
 # The deepest accepted nesting of message types in a Protobuf file.
 _INDEXES_MAX = 64
-# Deeper JSON values are bad, because later code recurses at each level.
-_DEPTH_MAX = 512
 # Python's default limit of 131,072 is too small for some fields.
 _FIELD_SIZE_MAX = 1 << 30
 
@@ -146,40 +144,11 @@ class JsonReader:
 
 
 def _exact(content: bytes) -> Any:
-    _require_shallow(content)
-    # Of duplicate names, the last value is used, as in orjson.
-    found = json.loads(content.decode(), parse_float=Decimal, parse_constant=_no_number)
-    if b"\\u" in content:
-        # Half of a surrogate pair fails here, even in a name, as in orjson.
-        json.dumps(found, default=str, ensure_ascii=False).encode()
-    return found
-
-
-def _require_shallow(content: bytes) -> None:
-    """Raise ValueError for JSON that is nested too deep, which would recurse too deep.
-
-    The bytes are only examined if there are many brackets.
-    """
-    if content.count(b"[") + content.count(b"{") <= _DEPTH_MAX:
-        return
-    depth, quoted, escaped = 0, False, False
-    for byte in content:
-        if escaped:
-            escaped = False
-        elif quoted:
-            escaped, quoted = byte == 0x5C, byte != 0x22
-        elif byte == 0x22:
-            quoted = True
-        elif byte in b"[{":
-            depth += 1
-            if depth > _DEPTH_MAX:
-                raise ValueError(f"it nests deeper than {_DEPTH_MAX} levels")
-        elif byte in b"]}":
-            depth -= 1
-
-
-def _no_number(word: str) -> Any:
-    raise ValueError(f"{word} is no number of JSON")
+    # The standard library keeps all digits, but accepts more than orjson: NaN, any depth, half of a
+    # surrogate pair. So orjson decides which values are valid. Of duplicate names, both use the
+    # last value.
+    orjson.loads(content)
+    return json.loads(content.decode(), parse_float=Decimal)
 
 
 # -- the framing of Confluent's registry

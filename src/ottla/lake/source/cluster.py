@@ -64,8 +64,8 @@ class TopicDescription:
     delete_retention_ms: int = 86_400_000
 
 
-class LogEnd(NamedTuple):
-    """The last stable offset of a partition, and its leader epoch."""
+class LogPosition(NamedTuple):
+    """An offset of a partition, and the leader epoch when it was the end; -1 if unknown."""
 
     offset: int
     leader_epoch: int
@@ -73,10 +73,10 @@ class LogEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicEnds:
-    """The id of a topic and the ends of its partitions, which a stream polls."""
+    """The id of a topic and the last stable offsets of its partitions, which a stream polls."""
 
     topic_id: str | None
-    ends: Mapping[int, LogEnd]
+    ends: Mapping[int, LogPosition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Cluster(Log):
         topic_id = self.topic_id(topic)
         found = self._client.list_offsets(topic, LATEST)
         return TopicEnds(
-            topic_id, {p: LogEnd(end.offset, end.leader_epoch) for p, end in found.items()}
+            topic_id, {p: LogPosition(end.offset, end.leader_epoch) for p, end in found.items()}
         )
 
     def log_starts(self, topic: str) -> dict[int, int]:

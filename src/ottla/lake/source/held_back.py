@@ -8,7 +8,7 @@ from ottla.base.quantities import iso, span_words
 from ottla.client import sync
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.lake.source.access import Bootstrap, as_brokers
-from ottla.lake.source.cluster import Cluster, LogEnd, TopicDescription
+from ottla.lake.source.cluster import Cluster, LogPosition, TopicDescription
 from ottla.lake.source.stream_offset import Key
 
 # A partition is looked into if its last stable offset has not moved for PATIENCE_MS, and at most
@@ -24,7 +24,7 @@ class StandingEnds:
         self._since: dict[Key, tuple[int, int]] = {}
         self._asked_ms = -INTERVAL_MS
 
-    def to_ask(self, now_ms: int, ends: Mapping[Key, LogEnd]) -> list[Key]:
+    def to_ask(self, now_ms: int, ends: Mapping[Key, LogPosition]) -> list[Key]:
         """Return the partitions to look into now, whose end has not moved for PATIENCE_MS."""
         self._since = {
             key: (end.offset, self._since[key][1])
@@ -44,7 +44,7 @@ def held_back(
     cluster: Cluster,
     bootstrap: Bootstrap,
     keys: Sequence[Key],
-    ends: Mapping[Key, LogEnd],
+    ends: Mapping[Key, LogPosition],
 ) -> list[str]:
     """Return a line of text for each partition whose last stable offset is held back.
 
@@ -77,7 +77,7 @@ def held_back_in(
         for partition, bound in described.bounds.items()
         if ends.get(partition) == bound.end
     ]
-    known = {key: LogEnd(described.bounds[key.partition].end, -1) for key in keys}
+    known = {key: LogPosition(described.bounds[key.partition].end, -1) for key in keys}
     return held_back(cluster, bootstrap, keys, known) if keys else []
 
 

@@ -13,13 +13,12 @@ from ottla.base.errors import OttlaError
 from ottla.lake.model.plan import PartitionBounds, offset_bytes
 from ottla.lake.source.backlog import admitted, is_enough, log_bytes, waits
 from ottla.lake.source.boundaries import assigned, boundaries, chosen, limits_between, offsets_of
-from ottla.lake.source.cluster import Cluster, LogEnd, TopicEnds, connect, is_outage
+from ottla.lake.source.cluster import Cluster, LogPosition, connect, is_outage
 from ottla.lake.source.held_back import StandingEnds, held_back
 from ottla.lake.source.source_options import StreamOptions, wrong
 from ottla.lake.source.stream_offset import (
     Key,
     StreamOffset,
-    StreamPlace,
     require_no_truncation,
     require_same_topics,
     suspects,
@@ -88,22 +87,24 @@ class StreamPlanner:
     def initial(self) -> StreamOffset:
         """Return the start of a stream that has no checkpoint."""
         current = self._current()
-        starts = boundaries(self._options.start, current)
+        starts = boundaries(self._options.start, current.ids)
         places = {}
-        for topic, found in current.items():
+        for topic in current.ids:
             described = self._cluster.describe(topic)
             described = replace(described, bounds=assigned(topic, described.bounds, self._options))
             offsets = offsets_of(self._cluster, described, starts[topic], self._positions)
             for partition, offset in offsets.items():
-                end = found.ends.get(partition)
+                key = Key(topic, partition)
+                end = current.places.get(key)
                 if end is not None:
-                    # The leader epoch of a stored position is unknown.
-                    places[Key(topic, partition)] = StreamPlace(offset, _epoch(offset, end))
-        return StreamOffset(_ids(current), places)
+                    # The leader epoch of a stored position above the end is unknown.
+                    epoch = end.leader_epoch if offset <= end.offset else -1
+                    places[key] = LogPosition(offset, epoch)
+        return StreamOffset(current.ids, places)
 
     def fix_target(self) -> None:
         """Stop the stream at the current end of the topics, for the trigger `availableNow`."""
-        self._target = {key: end.offset for key, end in _ends(self._current()).items()}
+        self._target = {key: end.offset for key, end in self._current().places.items()}
 
     def latest(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
         """Return the end of the next micro-batch as `ahead` does.
@@ -143,30 +144,26 @@ class StreamPlanner:
         """
         self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
         self._asked_s = self._now_s()
-        current = self._current()
-        ends = _ends(current)
-        self._check(start, _ids(current), ends)
+        current = self.newest = self._current()
+        ends = current.places
+        self._check(start, current)
         self._report_held_back(ends)
-        self.newest = StreamOffset(
-            _ids(current),
-            {key: StreamPlace(end.offset, end.leader_epoch) for key, end in ends.items()},
-        )
         if self._target is not None:
             ends = {
-                key: LogEnd(min(end.offset, self._target[key]), end.leader_epoch)
+                key: LogPosition(min(end.offset, self._target[key]), end.leader_epoch)
                 for key, end in ends.items()
                 if key in self._target
             }
         begins = self._begins(start, ends)
         backlog = {key: max(0, end.offset - begins[key]) for key, end in ends.items()}
         counts = self._admitted(backlog) if limited else backlog
-        places = {key: place for key, place in start.places.items() if key.topic in current}
+        places = {key: place for key, place in start.places.items() if key.topic in current.ids}
         for key, count in counts.items():
             if count or (key not in places and not backlog[key]):
-                places[key] = StreamPlace(begins[key] + count, ends[key].leader_epoch)
+                places[key] = LogPosition(begins[key] + count, ends[key].leader_epoch)
         if places == start.places:
             return start
-        ids = {topic: current[topic].topic_id for topic in {key.topic for key in places}}
+        ids = {topic: current.ids[topic] for topic in {key.topic for key in places}}
         return StreamOffset(ids, places)
 
     def ranges(self, start: StreamOffset, end: StreamOffset) -> list[TaskRanges]:
@@ -198,34 +195,37 @@ class StreamPlanner:
             reads.append(TopicRead(described, limits))
         return divided(reads, self._options)
 
-    def _current(self) -> dict[str, TopicEnds]:
+    def _current(self) -> StreamOffset:
+        """Return the ends of all partitions to read."""
         names = self._cluster.topic_names() if self._options.topic_pattern else ()
         found = {topic: self._cluster.ends(topic) for topic in chosen(self._options, names)}
-        return {
-            topic: TopicEnds(one.topic_id, assigned(topic, one.ends, self._options))
-            for topic, one in found.items()
-        }
+        return StreamOffset(
+            {topic: one.topic_id for topic, one in found.items()},
+            {
+                Key(topic, partition): end
+                for topic, one in found.items()
+                for partition, end in assigned(topic, one.ends, self._options).items()
+            },
+        )
 
-    def _check(
-        self, start: StreamOffset, ids: Mapping[str, str | None], ends: Mapping[Key, LogEnd]
-    ) -> None:
+    def _check(self, start: StreamOffset, current: StreamOffset) -> None:
         """Raise OttlaError if a topic of the stream was deleted, recreated or truncated."""
-        require_same_topics(start, ids)
-        gone = sorted(start.ids.keys() - ids.keys())
+        require_same_topics(start, current.ids)
+        gone = sorted(start.ids.keys() - current.ids.keys())
         if gone and self._options.fail_on_data_loss:
             wrong(
                 f"topic {gone[0]}, which the stream has read, does not exist any more. Go on "
                 'without it: .option("failOnDataLoss", "false")'
             )
-        asked = suspects(start, ends)
+        asked = suspects(start, current.places)
         epoch_ends: dict[Key, int] = {}
         for topic in sorted({key.topic for key in asked}):
             epochs = {key.partition: epoch for key, epoch in asked.items() if key.topic == topic}
             for partition, end in self._cluster.epoch_ends(topic, epochs).items():
                 epoch_ends[Key(topic, partition)] = end
-        require_no_truncation(start, ids.keys(), ends, epoch_ends)
+        require_no_truncation(start, current, epoch_ends)
 
-    def _begins(self, start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
+    def _begins(self, start: StreamOffset, ends: Mapping[Key, LogPosition]) -> dict[Key, int]:
         """Return each partition's start offset; a new partition starts at its log start offset."""
         begins = {key: start.places[key].offset for key in ends if key in start.places}
         for topic in sorted({key.topic for key in ends if key not in begins}):
@@ -272,7 +272,7 @@ class StreamPlanner:
                 self._offset_bytes[Key(topic, partition)] = offset_bytes(bounds, size)
         return self._offset_bytes
 
-    def _report_held_back(self, ends: Mapping[Key, LogEnd]) -> None:
+    def _report_held_back(self, ends: Mapping[Key, LogPosition]) -> None:
         keys = self._standing.to_ask(int(self._now_s() * 1000), ends)
         if not keys:
             return
@@ -282,19 +282,3 @@ class StreamPlanner:
             return  # This is only a notice. Reading raises errors that matter.
         for line in lines:
             _log.warning("%s", line)
-
-
-def _ids(current: Mapping[str, TopicEnds]) -> dict[str, str | None]:
-    return {topic: found.topic_id for topic, found in current.items()}
-
-
-def _ends(current: Mapping[str, TopicEnds]) -> dict[Key, LogEnd]:
-    return {
-        Key(topic, partition): end
-        for topic, found in current.items()
-        for partition, end in found.ends.items()
-    }
-
-
-def _epoch(offset: int, end: LogEnd) -> int:
-    return end.leader_epoch if offset <= end.offset else -1

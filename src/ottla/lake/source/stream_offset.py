@@ -7,24 +7,17 @@ leader from which the records below the offset were read (-1 if unknown). Epoch 
 whether the log was truncated.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.source.cluster import LogEnd
+from ottla.lake.source.cluster import LogPosition
 
 _REMEDY = (
     "What was read stays as it is; to read the topic as it is now, start the stream with a new "
     "checkpoint folder (and a new target, where its rows must not be mixed)"
 )
-
-
-class StreamPlace(NamedTuple):
-    """The offset to read next, and the leader epoch when it was seen."""
-
-    offset: int
-    leader_epoch: int
 
 
 class Key(NamedTuple):
@@ -39,7 +32,7 @@ class StreamOffset:
     """A stream's position in each partition that it knows, and the ids of their topics."""
 
     ids: Mapping[str, str | None] = field(default_factory=dict)
-    places: Mapping[Key, StreamPlace] = field(default_factory=dict)
+    places: Mapping[Key, LogPosition] = field(default_factory=dict)
 
 
 def to_json(offset: StreamOffset) -> dict[str, Any]:
@@ -62,7 +55,7 @@ def from_json(content: Mapping[str, Any]) -> StreamOffset:
         return StreamOffset(
             {topic: found["id"] or None for topic, found in topics.items()},
             {
-                Key(topic, int(partition)): StreamPlace(int(place["offset"]), int(place["epoch"]))
+                Key(topic, int(partition)): LogPosition(int(place["offset"]), int(place["epoch"]))
                 for topic, found in topics.items()
                 for partition, place in found["partitions"].items()
             },
@@ -87,7 +80,7 @@ def require_same_topics(start: StreamOffset, ids: Mapping[str, str | None]) -> N
             )
 
 
-def suspects(start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
+def suspects(start: StreamOffset, ends: Mapping[Key, LogPosition]) -> dict[Key, int]:
     """Return the partitions that may have been truncated, with the leader epoch of their position.
 
     Within one leader epoch a log only grows, so only a new leader can have lost records.
@@ -103,17 +96,15 @@ def suspects(start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
 
 
 def require_no_truncation(
-    start: StreamOffset,
-    topics: Collection[str],
-    ends: Mapping[Key, LogEnd],
-    epoch_ends: Mapping[Key, int],
+    start: StreamOffset, current: StreamOffset, epoch_ends: Mapping[Key, int]
 ) -> None:
     """Raise OttlaError OFFSET_OUT_OF_RANGE if a log lost records that the stream has read.
 
-    `topics` are the topics that exist. For each partition of `suspects`, `epoch_ends` has the end
-    offset, in the leader's log, of the leader epoch of its position; -1 if the leader does not know
-    the epoch. A log that seems to end below the position is accepted if that end offset is not
-    below it: then a new leader has the records, but does not know yet that they are committed.
+    `current` has the ends of the topics that exist. For each partition of `suspects`, `epoch_ends`
+    has the end offset, in the leader's log, of the leader epoch of its position; -1 if the leader
+    does not know the epoch. A log that seems to end below the position is accepted if that end
+    offset is not below it: then a new leader has the records, but does not know yet that they are
+    committed.
     """
     for key, end in sorted(epoch_ends.items()):
         place = start.places[key]
@@ -126,9 +117,9 @@ def require_no_truncation(
                 f"records now, or gone. {_REMEDY}",
             )
     for key, place in sorted(start.places.items()):
-        if key.topic not in topics or epoch_ends.get(key, -1) >= place.offset:
+        if key.topic not in current.ids or epoch_ends.get(key, -1) >= place.offset:
             continue
-        log_end = ends.get(key)
+        log_end = current.places.get(key)
         if log_end is None or log_end.offset < place.offset:
             now = "does not exist any more" if log_end is None else f"ends at {log_end.offset} now"
             raise OttlaError(

@@ -2,7 +2,7 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.transactions import OpenTransaction, TransactionDescription
-from ottla.lake.source.cluster import LogEnd
+from ottla.lake.source.cluster import LogPosition
 from ottla.lake.source.held_back import StandingEnds, held_back_line
 from ottla.lake.source.stream_offset import Key
 
@@ -11,11 +11,11 @@ A, B = Key("t", 0), Key("t", 1)
 
 def test_only_ends_that_stand_still_are_looked_into_once_a_minute() -> None:
     standing = StandingEnds()
-    assert standing.to_ask(0, {A: LogEnd(5, 0), B: LogEnd(5, 0)}) == []
-    assert standing.to_ask(9_000, {A: LogEnd(5, 0), B: LogEnd(6, 0)}) == []
-    assert standing.to_ask(10_000, {A: LogEnd(5, 0), B: LogEnd(6, 0)}) == [A]
-    assert standing.to_ask(30_000, {A: LogEnd(5, 0), B: LogEnd(6, 0)}) == []
-    assert standing.to_ask(70_000, {A: LogEnd(7, 0), B: LogEnd(6, 0)}) == [B]
+    assert standing.to_ask(0, {A: LogPosition(5, 0), B: LogPosition(5, 0)}) == []
+    assert standing.to_ask(9_000, {A: LogPosition(5, 0), B: LogPosition(6, 0)}) == []
+    assert standing.to_ask(10_000, {A: LogPosition(5, 0), B: LogPosition(6, 0)}) == [A]
+    assert standing.to_ask(30_000, {A: LogPosition(5, 0), B: LogPosition(6, 0)}) == []
+    assert standing.to_ask(70_000, {A: LogPosition(7, 0), B: LogPosition(6, 0)}) == [B]
 
 
 def test_the_transaction_is_named() -> None:

@@ -8,17 +8,17 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
 from ottla.lake.model.plan import PartitionBounds
-from ottla.lake.source.cluster import LogEnd, TopicDescription, TopicEnds
+from ottla.lake.source.cluster import LogPosition, TopicDescription, TopicEnds
 from ottla.lake.source.planner import StreamPlanner
 from ottla.lake.source.source_options import parse_options
-from ottla.lake.source.stream_offset import Key, StreamOffset, StreamPlace
+from ottla.lake.source.stream_offset import Key, StreamOffset
 
 
 class MemoryCluster:
     """Topics as (id, partition → (log start, [(leader epoch, end)]))."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, tuple[str, dict[int, tuple[int, list[LogEnd]]]]] = {}
+        self.topics: dict[str, tuple[str, dict[int, tuple[int, list[LogPosition]]]]] = {}
         self.is_reachable = True
 
     def put(self, topic: str, topic_id: str, partition: int, end: int, epoch: int = 0) -> None:
@@ -26,7 +26,7 @@ class MemoryCluster:
         known_id, logs = self.topics.get(topic, (topic_id, {}))
         start, epochs = logs.get(partition, (0, []))
         kept = [one for one in epochs if one[1] < epoch]
-        logs[partition] = (start, [*kept, LogEnd(end, epoch)])
+        logs[partition] = (start, [*kept, LogPosition(end, epoch)])
         self.topics[topic] = (topic_id, logs if known_id == topic_id else {partition: (0, kept)})
 
     def topic_names(self) -> list[str]:
@@ -104,7 +104,7 @@ def test_it_goes_on_within_its_limits_until_nothing_is_new(cluster: MemoryCluste
         {("t", 0): 70, ("t", 1): 10},
         {("t", 0): 100, ("t", 1): 10},
     ]
-    assert at.places[Key("t", 0)] == StreamPlace(100, 0)
+    assert at.places[Key("t", 0)] == LogPosition(100, 0)
     assert offsets(plans.latest(plans.initial(), limited=False)) == {("t", 0): 100, ("t", 1): 10}
 
 
@@ -185,7 +185,7 @@ def test_a_clean_change_of_the_leader_does_not_stop_it(cluster: MemoryCluster) -
     at = plans.latest(plans.initial(), limited=False)
     cluster.put("t", "id", 0, 150, epoch=1)
     after = plans.latest(at, limited=False)
-    assert after.places[Key("t", 0)] == StreamPlace(150, 1)
+    assert after.places[Key("t", 0)] == LogPosition(150, 1)
 
 
 def test_a_log_that_ends_earlier_stops_it(cluster: MemoryCluster) -> None:

@@ -7,16 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.source.stream_offset import Key, StreamOffset, StreamPlace, from_json, to_json
+from ottla.lake.source.cluster import LogPosition
+from ottla.lake.source.stream_offset import Key, StreamOffset, from_json, to_json
 
 places = st.dictionaries(
     st.builds(Key, st.sampled_from("ab"), st.integers(0, 11)),
-    st.builds(StreamPlace, st.integers(0, 2**62), st.integers(-1, 9)),
+    st.builds(LogPosition, st.integers(0, 2**62), st.integers(-1, 9)),
 )
 
 
 @given(places)
-def test_json_and_back(found: dict[Key, StreamPlace]) -> None:
+def test_json_and_back(found: dict[Key, LogPosition]) -> None:
     offset = StreamOffset({"a": None, "b": "id of b"}, found)
     text = json.dumps(to_json(offset))
 
