@@ -6,10 +6,10 @@ import pytest
 
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leader_shell import LeaderShell
 from ottla.broker.replication.liveness import PauseGuard
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
+from ottla.broker.replication.roles import Roles
 from ottla.replica.leader import NOT_FULL, Leader
 from ottla.replica.remote import Remote
 
@@ -38,12 +38,12 @@ def idle_time_is_silence(patch: pytest.MonkeyPatch) -> None:
 
 
 def _hear_of_no_other_partition(patch: pytest.MonkeyPatch) -> None:
-    on_deadline = LeaderShell.on_deadline
+    on_deadline = Roles.on_deadline
 
-    def look(self: LeaderShell, partition: Partition, _heard: Mapping[BrokerId, int]) -> None:
+    def look(self: Roles, partition: Partition, _heard: Mapping[BrokerId, int]) -> None:
         on_deadline(self, partition)
 
-    patch.setattr(LeaderShell, "on_deadline", look)
+    patch.setattr(Roles, "on_deadline", look)
 
 
 def other_partitions_do_not_count(patch: pytest.MonkeyPatch) -> None:
@@ -77,4 +77,4 @@ def idle_followers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
 def only_looks_see_doubt(patch: pytest.MonkeyPatch) -> None:
     """What was closed in doubt between two looks at the session stays closed (idle seed 3105)."""
     never = property(lambda _: False, lambda _, __: None)
-    patch.setattr(LeaderShell, "closed_in_doubt", never, raising=False)
+    patch.setattr(Roles, "closed_in_doubt", never, raising=False)

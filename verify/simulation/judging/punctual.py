@@ -9,10 +9,10 @@ from typing import Protocol
 from uuid import UUID
 
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leader_shell import Answer, IsrStore, LeaderShell
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
+from ottla.broker.replication.roles import Answer, IsrStore, Roles
 from ottla.replica.effects import OUT_OF_RANGE, Diverging, ServeFrom
 from ottla.replica.isr import IsrChange
 from ottla.replica.leader import Leader
@@ -120,14 +120,14 @@ class BrokerWatch:
 
     # ------------------------------------------------------------ what is proposed
 
-    def propose(self, leading: LeaderShell, partition: Partition, change: IsrChange) -> None:
+    def propose(self, leading: Roles, partition: Partition, change: IsrChange) -> None:
         """Judge a change, and let it go on its way."""
         term = self._terms.get(partition)
         if term is not None and term.leader is partition.leader:
             self._judge(partition, term, change)
         self._writer.propose(leading, partition, change)
 
-    def read(self, leading: LeaderShell, partition: Partition) -> None:
+    def read(self, leading: Roles, partition: Partition) -> None:
         """Let a question go on its way."""
         self._writer.read(leading, partition)
 

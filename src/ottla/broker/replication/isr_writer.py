@@ -45,7 +45,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class Outcomes(Protocol):
-    """Receives the outcome of each change; `LeaderShell` implements it."""
+    """Receives the outcome of each change; `Roles` implements it."""
 
     def become(self, partition: Partition, image: PartitionImage) -> object: ...
 

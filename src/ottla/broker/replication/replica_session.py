@@ -13,8 +13,8 @@ from ottla.broker.fetch.read import as_part, failed
 from ottla.broker.fetch.reply import by_topic
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leader_shell import NOT_LEADER, Answer
 from ottla.broker.replication.ledger_news import attach_ledger, learn_lost
+from ottla.broker.replication.roles import NOT_LEADER, Answer
 from ottla.broker.replication.throttles import ReplicaThrottle
 from ottla.replica.effects import Diverging, Refuse
 from ottla.replica.registration import NEVER
@@ -25,18 +25,6 @@ from ottla.wire.messages.fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
-
-
-class EntrySession(Protocol):
-    """The fetch session that an entry belongs to; `ReplicaSession` is one."""
-
-    def add_ready(self, entry: "ReplicaEntry") -> None:
-        """Note that `entry` can be answered."""
-        ...
-
-    def add_news(self, entry: "ReplicaEntry") -> None:
-        """Note that the high watermark or the log start of `entry` has changed."""
-        ...
 
 
 class ReplicaEntry:
@@ -56,7 +44,7 @@ class ReplicaEntry:
         "session",
     )
 
-    def __init__(self, session: EntrySession, key: PartitionKey) -> None:
+    def __init__(self, session: "ReplicaSession", key: PartitionKey) -> None:
         self.session = session
         self.key = key
         self.partition: Partition | None = None

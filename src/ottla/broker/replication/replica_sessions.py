@@ -17,9 +17,8 @@ from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.waiters import Woken
-from ottla.broker.replication.leader_shell import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
-from ottla.broker.replication.roles import Roles
+from ottla.broker.replication.roles import Answer, Roles
 from ottla.broker.replication.throttles import ReplicaThrottle
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline
