@@ -69,7 +69,7 @@ NETWORK: tuple[Setting, ...] = (
     Setting("max.connections.per.ip.overrides", STRING, "", CONNECTION_OVERRIDES, CLUSTER_WIDE,
             "Addresses with a limit of their own, as address:count,address:count."),
     Setting("max.connections.per.user", INT, INT_MAX, at_least(1), CLUSTER_WIDE,
-            "Connections allowed at a time to one user that has logged in, or has a certificate.",
+            "Connections allowed at a time for one user, by login or certificate.",
             differs="Kafka has no such setting."),
     Setting("max.connections.per.user.overrides", STRING, "", USER_OVERRIDES, CLUSTER_WIDE,
             "Users with a limit of their own, as user:count;user:count.",
