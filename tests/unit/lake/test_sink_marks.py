@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import OffsetAndMetadata
-from ottla.lake.edges.sink_commit import PortionMark, PortionState, as_offset, newest, standing
+from ottla.lake.edges.sink_commit import PortionMark, as_offset, is_committed, newest
 
 
 def test_mark_is_an_offset_and_comes_back() -> None:
@@ -46,24 +46,24 @@ def test_offset_that_is_no_mark_is_refused(offset: OffsetAndMetadata) -> None:
 @pytest.mark.parametrize(
     ("mark", "number", "first", "expected"),
     [
-        (None, 0, None, PortionState.NEW),
-        (PortionMark(0, 5), 0, None, PortionState.COMMITTED),
-        (PortionMark(0, 5), 1, None, PortionState.NEW),
-        (PortionMark(41, 5), 41, None, PortionState.COMMITTED),
-        (PortionMark(41, 5), 42, None, PortionState.NEW),
-        (None, 17, 17, PortionState.NEW),
-        (PortionMark(17, 1), 17, 17, PortionState.COMMITTED),
-        (PortionMark(3, 1), 17, 17, PortionState.NEW),
-        (PortionMark(17, 1), 18, 17, PortionState.NEW),
-        (PortionMark(25, 1, 17), 16, 30, PortionState.COMMITTED),
-        (PortionMark(25, 1, 17), 5, 5, PortionState.NEW),
+        (None, 0, None, False),
+        (PortionMark(0, 5), 0, None, True),
+        (PortionMark(0, 5), 1, None, False),
+        (PortionMark(41, 5), 41, None, True),
+        (PortionMark(41, 5), 42, None, False),
+        (None, 17, 17, False),
+        (PortionMark(17, 1), 17, 17, True),
+        (PortionMark(3, 1), 17, 17, False),
+        (PortionMark(17, 1), 18, 17, False),
+        (PortionMark(25, 1, 17), 16, 30, True),
+        (PortionMark(25, 1, 17), 5, 5, False),
     ],
 )
 def test_portion_is_new_or_committed(
-    mark: PortionMark | None, number: int, first: int | None, expected: PortionState
+    mark: PortionMark | None, number: int, first: int | None, expected: bool
 ) -> None:
     """The portion of the mark is there; the one after it is not."""
-    assert standing(mark, number, first, "s") is expected
+    assert is_committed(mark, number, first, "s") is expected
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_portion_that_does_not_follow_the_mark_is_refused(
 ) -> None:
     """Written or left out, it would be a guess; the error names the option that decides."""
     with pytest.raises(OttlaError, match=words) as error:
-        standing(mark, number, first, "s")
+        is_committed(mark, number, first, "s")
     assert f'.option("firstEpoch", "s:{number}"), or "s:{number + 1}"' in error.value.message
 
 
 def test_portion_before_the_named_first_is_left_out() -> None:
     """`firstEpoch` names the first epoch that the topic does not have: earlier ones it has."""
-    assert standing(None, 16, 17, "s") is PortionState.COMMITTED
+    assert is_committed(None, 16, 17, "s") is True

@@ -99,7 +99,7 @@ def history(table: TableArgument, last: int | None, form: str) -> None:
     from ottla.lake.tables.opening import existing_table  # noqa: PLC0415  # As above.
 
     manifests = list(existing_table(table.target, table.store_options).history())
-    found = [one.row() for one in commits(manifests)]
+    found = commits(manifests)
     shown = found[-last:] if last else found
     rows = [{**row, "size": size_words(row["size_bytes"])} for row in shown]
     show(form, rows, _COMMIT_COLUMNS, empty="no commit yet")

@@ -14,7 +14,6 @@ sent again after a crash is recognised.
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import Enum, auto
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -69,7 +68,7 @@ def commit_portion(
         on_step("id taken over")
         places = _marks(series)
         mark = newest(places.values())
-        if standing(mark, number, series.first, series.name) is PortionState.COMMITTED:
+        if is_committed(mark, number, series.first, series.name):
             on_step("skipped")
             return False
         on_step("mark read")
@@ -115,13 +114,6 @@ class PortionMark:
     first: int | None = None
 
 
-class PortionState(Enum):
-    """Whether a portion has to be written (NEW) or not (COMMITTED)."""
-
-    NEW = auto()
-    COMMITTED = auto()
-
-
 def as_offset(mark: PortionMark) -> OffsetAndMetadata:
     """Return the mark as a committed offset, which is the number of the next portion."""
     content = {"kind": _KIND, "number": mark.number, "records": mark.records}
@@ -152,8 +144,8 @@ def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
     )
 
 
-def standing(mark: PortionMark | None, number: int, first: int | None, series: str) -> PortionState:
-    """Return whether portion `number` is new or committed already.
+def is_committed(mark: PortionMark | None, number: int, first: int | None, series: str) -> bool:
+    """Return whether portion `number` is committed already, rather than the next to write.
 
     Spark plans an epoch only after the previous epoch is committed, so a portion must be the marked
     portion or the next. Raises OttlaError for any other portion, because a part of the series would
@@ -161,11 +153,11 @@ def standing(mark: PortionMark | None, number: int, first: int | None, series: s
     says that it was applied already.
     """
     if mark is not None and mark.number == number:
-        return PortionState.COMMITTED
+        return True
     if first is not None and number <= first and (mark is None or mark.first != first):
-        return PortionState.NEW if number == first else PortionState.COMMITTED
+        return number != first
     if number == (0 if mark is None else mark.number + 1):
-        return PortionState.NEW
+        return False
     if mark is None:
         found = (
             f"no mark of {series} is there. The brokers forget it offsets.retention.minutes after "

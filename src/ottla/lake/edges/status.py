@@ -233,43 +233,23 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """The summary of one commit. `on_record` has remarks on it."""
-
-    version: int
-    kind: str
-    created_ms: int
-    rows: int
-    files: int
-    size_bytes: int
-    removed_files: int
-    total_rows: int
-    topic_id: str | None
-    writer_epoch: int
-    on_record: tuple[str, ...]
-
-    def row(self) -> dict[str, Any]:
-        """Return the commit as a row, a dict, for a table of commits."""
-        return {**asdict(self), "time": iso(self.created_ms)}
-
-
-def commits(manifests: Iterable[Manifest]) -> list[Commit]:
-    """Return one summary for each manifest, in order."""
+def commits(manifests: Iterable[Manifest]) -> list[dict[str, Any]]:
+    """Return a row, a dict, for each commit, in order; `on_record` has remarks on it."""
     return [
-        Commit(
-            version=one.version,
-            kind=one.kind,
-            created_ms=one.created_ms,
-            rows=one.rows,
-            files=len(one.files),
-            size_bytes=bytes_of_files(one.files),
-            removed_files=len(one.removed),
-            total_rows=one.total_rows,
-            topic_id=one.topic_id,
-            writer_epoch=one.writer_epoch,
-            on_record=tuple(on_record(one)),
-        )
+        {
+            "version": one.version,
+            "kind": one.kind,
+            "created_ms": one.created_ms,
+            "time": iso(one.created_ms),
+            "rows": one.rows,
+            "files": len(one.files),
+            "size_bytes": bytes_of_files(one.files),
+            "removed_files": len(one.removed),
+            "total_rows": one.total_rows,
+            "topic_id": one.topic_id,
+            "writer_epoch": one.writer_epoch,
+            "on_record": on_record(one),
+        }
         for one in manifests
     ]
 

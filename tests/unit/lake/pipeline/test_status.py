@@ -70,8 +70,8 @@ def test_commits_tell_what_is_on_record(tmp_path: Path) -> None:
         "4 offsets left out as unreadable",
     ]
     (line,) = commits([one])
-    assert (line.version, line.kind, line.rows, line.files) == (1, "load", 60, 2)
-    assert line.row()["time"] == "1970-01-01T00:00:00.001Z"
+    assert (line["version"], line["kind"], line["rows"], line["files"]) == (1, "load", 60, 2)
+    assert line["time"] == "1970-01-01T00:00:00.001Z"
 
 
 def batch(base_offset: int, *times_ms: int, **kind: int) -> bytes:
