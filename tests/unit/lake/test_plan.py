@@ -71,7 +71,7 @@ def test_offsets_outside_the_topic_are_refused(text: str) -> None:
 
 def test_ranges_are_cut_for_tasks() -> None:
     """A task for each range of each partition that has something to load (P14)."""
-    assert ranges("t", {0: 10, 1: 5}, {0: 35, 1: 5}, offsets_max=10, tasks_min=1) == [
+    assert ranges("t", {0: 10, 1: 5}, {0: 35, 1: 5}, offsets_max=10) == [
         Range("t", 0, 10, 20),
         Range("t", 0, 20, 30),
         Range("t", 0, 30, 35),
@@ -80,7 +80,7 @@ def test_ranges_are_cut_for_tasks() -> None:
 
 def test_start_behind_end_is_refused() -> None:
     with pytest.raises(OttlaError, match="from 9 back to 5"):
-        ranges("t", {0: 9}, {0: 5}, offsets_max=10, tasks_min=1)
+        ranges("t", {0: 9}, {0: 5}, offsets_max=10)
 
 
 @given(
@@ -88,15 +88,12 @@ def test_start_behind_end_is_refused() -> None:
         st.integers(0, 5), st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1
     ),
     st.integers(1, 300),
-    st.integers(1, 16),
 )
-def test_ranges_cover_each_offset_once(
-    spans: dict[int, tuple[int, int]], offsets_max: int, tasks_min: int
-) -> None:
+def test_ranges_cover_each_offset_once(spans: dict[int, tuple[int, int]], offsets_max: int) -> None:
     """The ranges are a partition of the offsets: none missing, none doubled (P14)."""
     starts = {p: start for p, (start, _) in spans.items()}
     ends = {p: start + length for p, (start, length) in spans.items()}
-    cut = ranges("t", starts, ends, offsets_max=offsets_max, tasks_min=tasks_min)
+    cut = ranges("t", starts, ends, offsets_max=offsets_max)
 
     covered = [(r.partition, offset) for r in cut for offset in range(r.start, r.end)]
     assert covered == [(p, o) for p in sorted(starts) for o in range(starts[p], ends[p])]

@@ -261,7 +261,7 @@ def _replay(
             ),
             is_replay=True,
         )
-        for wanted in ranges(newest.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE, tasks_min=1)
+        for wanted in ranges(newest.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE)
     ]
     try:
         return _Replay(store, run(tasks), begins, starts, ends, key)

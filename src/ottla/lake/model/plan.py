@@ -153,13 +153,12 @@ def ranges(
     ends: Mapping[int, int],
     *,
     offsets_max: int,
-    tasks_min: int,
     topic_id: str | None = None,
 ) -> list[Range]:
     """Cut the offsets from `starts` to `ends` into ranges of at most `offsets_max` offsets.
 
-    Ranges are smaller if there would otherwise be fewer than `tasks_min`. Empty ranges are left
-    out. The order is by partition, then by offset. Raises OttlaError if a start is above its end.
+    Empty ranges are left out. The order is by partition, then by offset. Raises OttlaError if a
+    start is above its end.
     """
     for partition in sorted(starts):
         if starts[partition] > ends[partition]:
@@ -168,19 +167,11 @@ def ranges(
                 f"partition {partition} would be read from {starts[partition]} back to "
                 f"{ends[partition]}; choose an end behind the start",
             )
-    total = sum(ends[p] - starts[p] for p in starts)
-    size = max(1, min(offsets_max, -(-total // tasks_min)))
     return [
-        Range(topic, partition, start, min(start + size, ends[partition]), topic_id)
+        Range(topic, partition, start, min(start + offsets_max, ends[partition]), topic_id)
         for partition in sorted(starts)
-        for start in _starts(starts[partition], ends[partition], size)
+        for start in range(starts[partition], ends[partition], offsets_max)
     ]
-
-
-def _starts(start: int, end: int, size: int) -> Sequence[int]:
-    """Return the starts of pieces of `size` offsets; the last piece may be smaller."""
-    pieces = -(-(end - start) // size)
-    return [start + piece * size for piece in range(pieces)]
 
 
 def require_same_id(topic: str, known_id: str | None, current_id: str | None) -> None:

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from ottla.base.secret_options import CONFIG_VARIABLE
+from ottla.client import sync
 from ottla.client.common.settings import check_names
 from ottla.client.connection.security import ClientConfig, read_config
 
@@ -50,6 +51,10 @@ class Brokers:
 
     bootstrap: str
     access: ClientAccess = field(default_factory=ClientAccess)
+
+    def admin(self) -> sync.Admin:
+        """Return an admin client of the cluster. Raises OttlaError."""
+        return sync.Admin(self.bootstrap, config=self.access.client_config())
 
 
 # For a plain `host:port,…`, clients use the settings in OTTLA_CONFIG.

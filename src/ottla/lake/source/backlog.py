@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from ottla.base.errors import OttlaError
-from ottla.client import sync
 from ottla.lake.source.access import Bootstrap, as_brokers
 
 K = TypeVar("K")
@@ -95,8 +94,7 @@ def log_bytes(bootstrap: Bootstrap, topics: Collection[str]) -> dict[str, dict[i
     if not sizes:
         return sizes
     try:
-        brokers = as_brokers(bootstrap)
-        with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
+        with as_brokers(bootstrap).admin() as admin:
             for directory in admin.logs.directories(patience_s=_PATIENCE_S):
                 for partition, size in directory.partition_bytes.items():
                     if partition.topic in sizes:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
-from ottla.client import sync
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.lake.source.access import Bootstrap, as_brokers
 from ottla.lake.source.cluster import Cluster, LogPosition, TopicDescription
@@ -85,8 +84,7 @@ def _open_in(bootstrap: Bootstrap, keys: Sequence[Key]) -> dict[Key, OpenTransac
     """Return the first open transaction of each partition, if the brokers report it."""
     found: dict[Key, OpenTransaction] = {}
     try:
-        brokers = as_brokers(bootstrap)
-        with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
+        with as_brokers(bootstrap).admin() as admin:
             for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
                 found.setdefault(Key(one.partition.topic, one.partition.partition), one)
     except OttlaError:

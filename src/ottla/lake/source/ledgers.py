@@ -18,7 +18,6 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client import sync
 from ottla.client.common.offset_account import OffsetAccount
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import PartitionBounds, Range
@@ -174,8 +173,7 @@ def commit_positions(group: str, manifest: Manifest, bootstrap: Bootstrap) -> No
     Raises OttlaError.
     """
     offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}
-    brokers = as_brokers(bootstrap)
-    with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
+    with as_brokers(bootstrap).admin() as admin:
         admin.groups.set_offsets(group, offsets)
 
 

@@ -101,7 +101,6 @@ def divided(reads: Sequence[TopicRead], options: StreamOptions) -> list[TaskRang
             limits.starts,
             limits.ends,
             offsets_max=offsets_max,
-            tasks_min=1,
             topic_id=described.topic_id,
         )
         for described, limits in reads

@@ -110,7 +110,6 @@ class Changes:
             self.again,
             {partition: positions[partition] for partition in self.again},
             offsets_max=OFFSETS_PER_TASK,
-            tasks_min=1,
             topic_id=load.described.topic_id,
         )
         return [*(SizedRange(one, one.end - one.start) for one in again), *load.ranges]

@@ -132,7 +132,6 @@ def plan_load(
         starts,
         ends,
         offsets_max=OFFSETS_PER_TASK,
-        tasks_min=1,
         topic_id=described.topic_id,
     )
     of_logs = log_bytes(bootstrap, [described.topic] if planned else [])

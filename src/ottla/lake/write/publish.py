@@ -283,7 +283,7 @@ class _Run:
 
 
 def _position(brokers: Brokers, group: str, topic: str) -> PublishPosition | None:
-    with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
+    with brokers.admin() as admin:
         found = admin.groups.offsets(group).get(TopicPartition(topic, 0))
     return None if found is None else from_offset(found)
 
