@@ -175,40 +175,34 @@ class Groups:
 
     async def delete(self, group_ids: Names) -> None:
         """Delete groups with their offsets. Raises NON_EMPTY_GROUP if a group has members."""
+
+        def read(answer: DeleteGroupsResponse) -> None:
+            for result in answer.results:
+                check(result.error_code, f"delete group {result.group_id!r}")
+
         for group_id in name_list(group_ids):
             request = DeleteGroupsRequest(groups_names=[group_id])
-
-            async def delete(
-                request: DeleteGroupsRequest = request, group_id: str = group_id
-            ) -> None:
-                coordinator = self._calls.coordinator_of(group_id)
-                answer = await coordinator.ask(request, DeleteGroupsResponse)
-                for result in answer.results:
-                    check(result.error_code, f"delete group {group_id!r}")
-
-            await self._calls.retried(delete)
+            await self._calls.ask_coordinator(group_id, request, DeleteGroupsResponse, read)
 
     async def remove_members(self, group_id: str, member_ids: Names) -> None:
         """Remove members from a group at once, as if their sessions had expired (KIP-345).
 
         A removed consumer that still runs rejoins at its next poll.
         """
-        wanted = name_list(member_ids)
+        request = LeaveGroupRequest(
+            group_id=group_id,
+            members=[
+                MemberIdentity(member_id=member_id, reason="removed by an administrator")
+                for member_id in name_list(member_ids)
+            ],
+        )
 
-        async def remove() -> None:
-            request = LeaveGroupRequest(
-                group_id=group_id,
-                members=[
-                    MemberIdentity(member_id=member_id, reason="removed by an administrator")
-                    for member_id in wanted
-                ],
-            )
-            answer = await self._calls.coordinator_of(group_id).ask(request, LeaveGroupResponse)
+        def read(answer: LeaveGroupResponse) -> None:
             check(answer.error_code, f"remove members of group {group_id!r}")
             for member in answer.members:
                 check(member.error_code, f"remove member {member.member_id!r}")
 
-        await self._calls.retried(remove)
+        await self._calls.ask_coordinator(group_id, request, LeaveGroupResponse, read)
 
     async def offsets(
         self, group_id: str, partitions: Partitions | None = None
@@ -324,14 +318,10 @@ class ShareGroups:
 
     async def positions(self, group_id: str) -> dict[TopicPartition, SharePosition]:
         """Return the start offset of the group in every partition that it has read."""
+        wanted = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
+        request = DescribeShareGroupOffsetsRequest(groups=[wanted])
 
-        async def ask() -> dict[TopicPartition, SharePosition]:
-            broker_id = await self._calls.cluster.coordinator(group_id)
-            wanted = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
-            request = DescribeShareGroupOffsetsRequest(groups=[wanted])
-            answer = await self._calls.cluster.ask(
-                broker_id, request, DescribeShareGroupOffsetsResponse
-            )
+        def read(answer: DescribeShareGroupOffsetsResponse) -> dict[TopicPartition, SharePosition]:
             group = answer.groups[0]
             check(group.error_code, f"describe group {group_id!r}", group.error_message)
             return {
@@ -343,7 +333,9 @@ class ShareGroups:
                 if each.error_code == 0
             }
 
-        return await self._calls.retried(ask)
+        return await self._calls.ask_coordinator(
+            group_id, request, DescribeShareGroupOffsetsResponse, read
+        )
 
     async def alter_positions(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Set the start offsets of a group without members; the state of later records is dropped.
