@@ -16,7 +16,7 @@ from functools import partial
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.compaction.worker import ChildWorker, CleaningStopped, CleaningWorker, OwnWorker
+from ottla.broker.compaction.worker import ChildWorker, CleaningStopped, clean_here
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
@@ -24,7 +24,7 @@ from ottla.broker.partitions.removals import Removals, write_ledger
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.record.key_map import ENTRY_BYTES
-from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
+from ottla.storage.cleaner.job import CleaningOutcome
 from ottla.storage.cleaner.plan import Dirt, LogCleaning, look
 from ottla.storage.cleaner.swap import Swap
 from ottla.storage.directory.log_directories import LogDirectories
@@ -120,7 +120,7 @@ class Cleaner(BrokerPart):
         self._removals = removals
         self._statuses: dict[Partition, CleaningStatus] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._workers: set[CleaningWorker] = set()
+        self._workers: set[ChildWorker] = set()
         self._wanted = asyncio.Event()
         self._passes = self._failures = 0
         self._last: tuple[TopicPartition, CleaningOutcome, int] | None = None
@@ -345,7 +345,9 @@ class Cleaner(BrokerPart):
         )
         filesystem = cleaning.log.filesystem
         if not filesystem.is_concurrent:
-            return await self._in_own_process(OwnWorker(filesystem), job)
+            if self._directories.in_memory:
+                return clean_here(filesystem, job)
+            return await self._runtime.loop.run_in_executor(None, clean_here, filesystem, job)
         worker = ChildWorker()
         self._workers.add(worker)
         if self._threads is None:
@@ -357,11 +359,6 @@ class Cleaner(BrokerPart):
             raise
         finally:
             self._workers.discard(worker)
-
-    async def _in_own_process(self, worker: CleaningWorker, job: CleaningJob) -> CleaningOutcome:
-        if self._directories.in_memory:
-            return worker.run(job)
-        return await self._runtime.loop.run_in_executor(None, worker.run, job)
 
     # -- putting in place
 

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.cleaner.compaction import Cleaning
@@ -25,20 +24,8 @@ class CleaningStopped(OttlaError):
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, "the broker stops")
 
 
-class CleaningWorker(Protocol):
-    """Runs one job at a time; `run` blocks, so call it in a thread."""
-
-    def run(self, job: CleaningJob) -> CleaningOutcome:
-        """Run a job. Raises LogCorrupt, StorageError, other OttlaErrors."""
-        ...
-
-    def kill(self) -> None:
-        """Stop the running job, from any thread; `run` then raises CleaningStopped."""
-        ...
-
-
 class ChildWorker:
-    """Starts a child process for each job.
+    """Starts a child process for a job.
 
     The child is a new program, not a fork, so it inherits no open files or locks.
     """
@@ -53,6 +40,7 @@ class ChildWorker:
         return None if self._child is None else self._child.pid
 
     def run(self, job: CleaningJob) -> CleaningOutcome:
+        """Run a job; blocks. Raises LogCorrupt, StorageError, other OttlaErrors."""
         if self._killed:
             raise CleaningStopped
         # In a new session a ctrl-C does not reach the child; the broker stops it in order.
@@ -90,30 +78,23 @@ class ChildWorker:
         return _outcome(job, output, trouble, code)
 
     def kill(self) -> None:
+        """Stop the running job, from any thread; `run` then raises CleaningStopped."""
         self._killed = True
         child = self._child
         if child is not None:
             child.kill()
 
 
-class OwnWorker:
-    """Cleans in this process, for simulated disks in its memory."""
-
-    def __init__(self, filesystem: FileSystem) -> None:
-        self._filesystem = filesystem
-
-    def run(self, job: CleaningJob) -> CleaningOutcome:
-        try:
-            return Cleaning(self._filesystem, job, _no_pace).run()
-        except OSError as error:
-            raise storage_error(error, job.folder, "compact the log") from error
-
-    def kill(self) -> None:
-        """Do nothing, because a cleaning in this process cannot be interrupted."""
+def clean_here(filesystem: FileSystem, job: CleaningJob) -> CleaningOutcome:
+    """Run a job in this process, for a simulated disk. Raises LogCorrupt, StorageError."""
+    try:
+        return Cleaning(filesystem, job, _no_pace).run()
+    except OSError as error:
+        raise storage_error(error, job.folder, "compact the log") from error
 
 
 def _outcome(job: CleaningJob, output: bytes, trouble: bytes, code: int) -> CleaningOutcome:
-    """Decode the child's answer, or raise the error in it; see `CleaningWorker.run`."""
+    """Decode the child's answer, or raise the error in it; see `ChildWorker.run`."""
     try:
         answer = json.loads(output)
     except ValueError:
