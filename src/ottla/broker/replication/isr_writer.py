@@ -10,12 +10,13 @@ import json
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.broker.cluster.registration import check_controller, check_registration
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.roles import Roles
 from ottla.coordination.interface.store import (
     BadVersion,
     Check,
@@ -30,7 +31,6 @@ from ottla.coordination.interface.store import (
 from ottla.metadata import paths
 from ottla.metadata.image import PartitionImage
 from ottla.metadata.nodes import decode_partition, decode_topic, encode_partition
-from ottla.replica.effects import LeaderEffect
 from ottla.replica.isr import IsrChange, Rejection
 from ottla.replica.leader import Leader
 
@@ -44,21 +44,11 @@ _RETRY_S = 0.1
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
-class Outcomes(Protocol):
-    """Receives the outcome of each change; `Roles` implements it."""
-
-    def become(self, partition: Partition, image: PartitionImage) -> object: ...
-
-    def on_isr_rejected(self, partition: Partition, nonce: int, rejection: Rejection) -> None: ...
-
-    def carry_out(self, partition: Partition, effects: tuple[LeaderEffect, ...]) -> object: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _PendingChange:
     """An ISR change proposed by a leader, or with `change` None a request to read the state."""
 
-    outcomes: Outcomes
+    leading: Roles
     partition: Partition
     leader: Leader
     change: IsrChange | None
@@ -76,15 +66,15 @@ class IsrWriter:
         # The controller epoch that writes are conditional on; None until it is read.
         self._controller_epoch: int | None = None
 
-    def propose(self, leading: Outcomes, partition: Partition, change: IsrChange) -> None:
+    def propose(self, leading: Roles, partition: Partition, change: IsrChange) -> None:
         """Queue a change, and report its outcome to `leading`."""
         self._add(leading, partition, change)
 
-    def read(self, leading: Outcomes, partition: Partition) -> None:
+    def read(self, leading: Roles, partition: Partition) -> None:
         """Queue a read of the partition state, retried until it succeeds, for `leading`."""
         self._add(leading, partition, None)
 
-    def _add(self, leading: Outcomes, partition: Partition, change: IsrChange | None) -> None:
+    def _add(self, leading: Roles, partition: Partition, change: IsrChange | None) -> None:
         assert partition.leader is not None
         self._wishes.append(_PendingChange(leading, partition, partition.leader, change))
         if not self._working:
@@ -149,7 +139,7 @@ class IsrWriter:
             if not isinstance(error, StoreUnavailable):
                 _log.warning("the store refused an ISR change: %s", error.message)
             if wish.partition.leader is wish.leader:
-                wish.outcomes.carry_out(wish.partition, wish.leader.on_isr_unknown(change.nonce))
+                wish.leading.carry_out(wish.partition, wish.leader.on_isr_unknown(change.nonce))
             return False
         self._on_made(wish, results[-1])
         return True
@@ -177,12 +167,12 @@ class IsrWriter:
         assert isinstance(version, int)
         assert wish.change is not None
         if wish.partition.leader is wish.leader:
-            wish.outcomes.become(wish.partition, wish.change.committed(version))
+            wish.leading.become(wish.partition, wish.change.committed(version))
 
     def _on_rejected(self, wish: _PendingChange, rejection: Rejection) -> None:
         assert wish.change is not None
         if wish.partition.leader is wish.leader:
-            wish.outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
+            wish.leading.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
 
     async def _announce(self, made: Sequence[_PendingChange]) -> None:
         """Announce the written changes to the controller.
@@ -216,10 +206,10 @@ class IsrWriter:
                 known.leader_epoch,
                 known.version,
             ):
-                wish.outcomes.become(partition, image)
+                wish.leading.become(partition, image)
             else:
                 effects = wish.leader.on_state_read(image, now_ms=self._clock.monotonic_ms())
-                wish.outcomes.carry_out(partition, effects)
+                wish.leading.carry_out(partition, effects)
             return
 
     async def _state(self, partition: Partition) -> PartitionImage | None:
