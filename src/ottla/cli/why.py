@@ -204,8 +204,7 @@ async def rebalance(admin: Admin, group_id: str, is_all: bool, form: str) -> Non
 
     Each broker remembers the latest rebalances of the groups it coordinated since it started.
     """  # noqa: D301
-    found = await rebalances_of(admin, group_id)
-    group, story = found.group, found.story
+    group, story = await rebalances_of(admin, group_id)
     rows = [_rebalance_row(broker_id, one) for broker_id, one in story.rebalances]
     if form == "json":
         silent = {str(broker): error.message for broker, error in story.silent.items()}
@@ -402,8 +401,7 @@ async def _show_story(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind], about: str, form: str
 ) -> None:
     """Ask all brokers for their decisions of these kinds, and print them."""
-    found = await story_of(admin, name, kinds)
-    standing, story = found.standing, found.story
+    standing, story = await story_of(admin, name, kinds)
     if form == "json":
         show_one("json", _story_answer(standing, story))
         return

@@ -1,7 +1,6 @@
 """The broker decisions that explain a partition's leader and ISR, and a group's rebalances."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -33,34 +32,18 @@ ABOUT_LEADER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionStory:
-    """The state of a partition, and the decisions about it."""
-
-    standing: PartitionStanding
-    story: Story
-
-
 async def story_of(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind]
-) -> PartitionStory:
+) -> tuple[PartitionStanding, Story]:
     """Return the state of `name`, and the decisions of these kinds that brokers remember.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION, and UnsupportedByBroker if the brokers are not Ottla's.
     """
     (standing,) = await standings_of(admin, [name])
-    return PartitionStory(standing, await admin.decisions.about(name, kinds))
+    return standing, await admin.decisions.about(name, kinds)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRebalances:
-    """A group's state, and the rebalances of it that brokers remember."""
-
-    group: GroupDescription
-    story: RebalanceStory
-
-
-async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
+async def rebalances_of(admin: Admin, group_id: str) -> tuple[GroupDescription, RebalanceStory]:
     """Return a group's state and its remembered rebalances.
 
     Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker if no broker is Ottla's.
@@ -71,7 +54,7 @@ async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
             ErrorCode.GROUP_ID_NOT_FOUND,
             f"no such group: {group_id}; `ottla group list` names those there are",
         )
-    return GroupRebalances(group, await admin.rebalances.of(group_id))
+    return group, await admin.rebalances.of(group_id)
 
 
 def first_cause(one: DescribedRebalance) -> str | None:

@@ -32,7 +32,7 @@ FOREIGN = "Known to Kafka only; it changes nothing here."
 Row: TypeAlias = tuple[str, ConfigType, Value, Validator | None]
 
 
-def _unused(
+def unused(
     doc: str, update: UpdateMode, *, rows: Iterable[Row], internal: bool = False
 ) -> Iterator[Setting]:
     """Yield the settings of a part that Ottla does not have.
@@ -75,7 +75,7 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
     Setting("remote.log.storage.system.enable", BOOLEAN, False, None, READ_ONLY,
             "Moves old segments to tiered storage, which Ottla does not have: all stay on disk.",
             use=Use.REFUSED),
-    *_unused(KRAFT, READ_ONLY, internal=True, rows=(
+    *unused(KRAFT, READ_ONLY, internal=True, rows=(
         ("controller.performance.always.log.threshold.ms", LONG, 2000, at_least(0)),
         ("controller.performance.sample.period.ms", LONG, 60_000, at_least(100)),
         ("internal.metadata.delete.delay.millis", LONG, 60_000, None),
@@ -84,7 +84,7 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
         ("server.max.startup.time.ms", LONG, LONG_MAX, at_least(0)),
         ("unclean.leader.election.interval.ms", LONG, 300_000, at_least(1)),
     )),
-    *_unused(KRAFT, READ_ONLY, rows=(
+    *unused(KRAFT, READ_ONLY, rows=(
         ("controller.quorum.append.linger.ms", INT, 25, at_least(0)),
         ("controller.quorum.auto.join.enable", BOOLEAN, False, None),
         ("controller.quorum.bootstrap.servers", LIST, (), None),
@@ -107,7 +107,7 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
         ("metadata.max.retention.bytes", LONG, 104_857_600, None),
         ("metadata.max.retention.ms", LONG, 604_800_000, None),
     )),
-    *_unused(TIERED, CLUSTER_WIDE, rows=(
+    *unused(TIERED, CLUSTER_WIDE, rows=(
         ("follower.fetch.last.tiered.offset.enable", BOOLEAN, False, None),
         ("log.local.retention.bytes", LONG, -2, at_least(-2)),
         ("log.local.retention.ms", LONG, -2, at_least(-2)),
@@ -121,10 +121,10 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
         ("remote.log.manager.follower.thread.pool.size", INT, 2, at_least(1)),
         ("remote.log.reader.threads", INT, 10, at_least(1)),
     )),
-    *_unused(STREAMS, CLUSTER_WIDE, rows=(
+    *unused(STREAMS, CLUSTER_WIDE, rows=(
         ("group.streams.assignment.interval.ms", INT, 1000, at_least(0)),
     )),
-    *_unused(STREAMS, READ_ONLY, rows=(
+    *unused(STREAMS, READ_ONLY, rows=(
         ("group.streams.heartbeat.interval.ms", INT, 5000, at_least(1)),
         ("group.streams.initial.rebalance.delay.ms", INT, 3000, at_least(0)),
         ("group.streams.max.assignment.interval.ms", INT, 15_000, at_least(0)),
@@ -138,18 +138,18 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
         ("group.streams.num.standby.replicas", INT, 0, at_least(0)),
         ("group.streams.session.timeout.ms", INT, 45_000, at_least(1)),
     )),
-    *_unused(FOREIGN, READ_ONLY, rows=(
+    *unused(FOREIGN, READ_ONLY, rows=(
         ("kafka.metrics.polling.interval.secs", INT, 10, at_least(1)),
         ("kafka.metrics.reporters", LIST, (), None),
         ("telemetry.max.bytes", INT, 1 << 20, at_least(1)),
     )),
-    *_unused(TIERED, READ_ONLY, internal=True, rows=(
+    *unused(TIERED, READ_ONLY, internal=True, rows=(
         ("remote.log.index.file.cache.ttl.ms", LONG, 900_000, at_least(-1)),
         ("remote.log.manager.task.retry.backoff.max.ms", LONG, 30_000, at_least(1)),
         ("remote.log.manager.task.retry.backoff.ms", LONG, 500, at_least(1)),
         ("remote.log.manager.task.retry.jitter", DOUBLE, 0.2, between(0, 0.5)),
     )),
-    *_unused(TIERED, READ_ONLY, rows=(
+    *unused(TIERED, READ_ONLY, rows=(
         ("remote.log.manager.copy.quota.window.num", INT, 11, at_least(1)),
         ("remote.log.manager.copy.quota.window.size.seconds", INT, 1, at_least(1)),
         ("remote.log.manager.fetch.quota.window.num", INT, 11, at_least(1)),
@@ -165,7 +165,7 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
         ("remote.log.storage.manager.class.path", STRING, None, None),
         ("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", None),
     )),
-    *_unused(FOREIGN, READ_ONLY, internal=True, rows=(
+    *unused(FOREIGN, READ_ONLY, internal=True, rows=(
         ("unstable.api.versions.enable", BOOLEAN, False, None),
         ("unstable.feature.versions.enable", BOOLEAN, False, None),
     )),
