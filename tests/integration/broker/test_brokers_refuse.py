@@ -25,7 +25,7 @@ REQUESTS = [
     (LeaderAndIsrRequest(), range(8)),
     (StopReplicaRequest(), range(5)),
     (UpdateMetadataRequest(), range(9)),
-    (ControlledShutdownRequest(), range(1, 4)),
+    (ControlledShutdownRequest(), range(2, 4)),
 ]
 
 

@@ -34,6 +34,7 @@ class _Comparison:
         self.kafka = kafka
         self.shared = {each["name"]: each["fields"] for each in kafka.get("commonStructs", [])}
         self.found: list[str] = []
+        self.valid = self.own = (0, 0)
 
     def check(self, where: str, what: str, ours: object, kafka: object) -> None:
         if ours != kafka or type(ours) is not type(kafka):
@@ -42,8 +43,13 @@ class _Comparison:
     def run(self) -> list[str]:
         name = self.ours.__name__
         self.check(name, "name", name, self.kafka["name"])
-        valid = version_range(self.kafka["validVersions"])
-        self.check(name, "valid versions", self.ours.__versions__, valid)
+        valid, own = version_range(self.kafka["validVersions"]), self.ours.__versions__
+        self.check(name, "valid versions", own, valid)
+        # The keys of stored records share no version with Kafka's.
+        shared = max(valid[0], own[0]), min(valid[1], own[1])
+        if shared[0] <= shared[1]:
+            valid = own = shared
+        self.valid, self.own = valid, own
         low, high = version_range(self.kafka["flexibleVersions"])
         never = HIGHEST_VERSION + 1
         self.check(name, "flexible from", self.ours.__flexible__, low if low <= high else never)
@@ -55,17 +61,22 @@ class _Comparison:
     def fields(
         self, where: str, ours: Any, kafka: list[dict[str, Any]], valid: tuple[int, int]
     ) -> None:
+        """Compare the fields that exist in a version of `valid`, those of the struct around them.
+
+        A class of ours may stand for two of Kafka's that share no version.
+        """
         private = [f for f in ours.__fields__ if (f.tag or 0) >= FIRST_PRIVATE_TAG]
         self.found += [f"{where}.{f.name}: Ottla's own, tag {f.tag}" for f in private]
-        shared = [field for field in ours.__fields__ if field not in private]
+        kafka = [field for field in kafka if _within(_versions(field), valid)]
+        shared = [f for f in ours.__fields__ if f not in private and _within(f.versions, valid)]
         names = [field.name for field in shared]
         self.check(where, "fields", names, [snake(field["name"]) for field in kafka])
         for mine, theirs in zip(shared, kafka, strict=False):
             self.field(f"{where}.{mine.name}", mine, theirs, valid)
 
     def field(self, where: str, ours: Field, kafka: dict[str, Any], valid: tuple[int, int]) -> None:
-        own = self.ours.__versions__
-        exists = version_range(kafka.get("versions") or kafka["taggedVersions"])
+        own = self.own if valid == self.valid else valid
+        exists = _versions(kafka)
         tagged = version_range(kafka.get("taggedVersions", "none"))
         nullable = version_range(kafka.get("nullableVersions", "none"))
         present = _within(exists, valid)
@@ -100,11 +111,17 @@ class _Comparison:
         names = {element, element + "Response", _struct_prefix(self.kafka["name"]) + element}
         if ours.element.__name__ not in names:
             self.check(where, "struct", ours.element.__name__, element)
-        self.fields(where, ours.element, kafka.get("fields") or self.shared[element], valid)
+        low, high = _versions(kafka)
+        inside = max(low, valid[0]), min(high, valid[1])
+        self.fields(where, ours.element, kafka.get("fields") or self.shared[element], inside)
 
 
 def _struct_prefix(message: str) -> str:
     return message.removeprefix("ConsumerProtocol")
+
+
+def _versions(kafka: dict[str, Any]) -> tuple[int, int]:
+    return version_range(kafka.get("versions") or kafka["taggedVersions"])
 
 
 def _within(versions: tuple[int, int], valid: tuple[int, int]) -> list[int]:

@@ -47,7 +47,6 @@ class BrokerHandshakeResponse(Message, api_key=1000, versions="0", flexible="0+"
 class LeaderAndIsrPartitionState(Message):
     """An element of `LeaderAndIsrTopicState.partition_states`."""
 
-    topic_name: str = string("0-1", ignorable=True)
     partition_index: int = int32()
     controller_epoch: int = int32()
     leader: int = int32()
@@ -85,14 +84,11 @@ class LeaderAndIsrLiveLeader(Message):
     port: int = int32()
 
 
-class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
+class LeaderAndIsrRequest(Message, api_key=4, versions="7", flexible="4+"):
     """LeaderAndIsr (key 4): the controller sends a broker the partitions that it leads or follows.
 
     As in Kafka 3.9, between brokers only. Type 1 means that the request has all partitions of the
-    receiver, type 0 that it has some. Version 1 says whether a replica is new, 2 groups partitions
-    by topic and has the receiver's broker epoch (KIP-380), 3 adds reassignments (KIP-455), 4 is
-    flexible, 5 adds topic ids and the type (KIP-516), 6 unclean elections (KIP-704), 7 whether the
-    controller is a KRaft one (KIP-866). Fields with tags from 10000 up are Ottla's own.
+    receiver, type 0 that it has some. Fields with tags from 10000 up are Ottla's own.
     """
 
     controller_id: int = int32()
@@ -100,9 +96,6 @@ class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
     controller_epoch: int = int32()
     broker_epoch: int = int64("2+", default=-1, ignorable=True)
     type: int = int8("5+")
-    ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(
-        LeaderAndIsrPartitionState, "0-1"
-    )
     topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, "2+")
     live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)
 
@@ -110,7 +103,6 @@ class LeaderAndIsrRequest(Message, api_key=4, versions="0-7", flexible="4+"):
 class LeaderAndIsrPartitionError(Message):
     """An element of `LeaderAndIsrTopicError.partition_errors`."""
 
-    topic_name: str = string("0-4", ignorable=True)
     partition_index: int = int32()
     error_code: int = int16()
 
@@ -122,26 +114,11 @@ class LeaderAndIsrTopicError(Message):
     partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, "5+")
 
 
-class LeaderAndIsrResponse(Message, api_key=4, versions="0-7", flexible="4+"):
+class LeaderAndIsrResponse(Message, api_key=4, versions="7", flexible="4+"):
     """A LeaderAndIsr response."""
 
     error_code: int = int16()
-    partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, "0-4")
     topics: list[LeaderAndIsrTopicError] = array(LeaderAndIsrTopicError, "5+")
-
-
-class StopReplicaPartitionV0(Message):
-    """An element of `StopReplicaRequest.ungrouped_partitions`."""
-
-    topic_name: str = string("0")
-    partition_index: int = int32("0")
-
-
-class StopReplicaTopicV1(Message):
-    """An element of `StopReplicaRequest.topics`."""
-
-    name: str = string("1-2")
-    partition_indexes: list[int] = array(int32, "1-2")
 
 
 class StopReplicaPartitionState(Message):
@@ -159,21 +136,17 @@ class StopReplicaTopicState(Message):
     partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState, "3+")
 
 
-class StopReplicaRequest(Message, api_key=5, versions="0-4", flexible="2+"):
+class StopReplicaRequest(Message, api_key=5, versions="3-4", flexible="2+"):
     """StopReplica (key 5): the controller makes a broker stop replicas, and perhaps delete them.
 
-    As in Kafka 3.9, between brokers only. Version 1 groups partitions by topic and has the
-    receiver's broker epoch (KIP-380), 2 is flexible, 3 adds leader epochs (KIP-570), 4 whether the
-    controller is a KRaft one (KIP-866).
+    As in Kafka 3.9, between brokers only. Version 4 says whether the controller is a KRaft one
+    (KIP-866).
     """
 
     controller_id: int = int32()
     is_k_raft_controller: bool = boolean("4+")
     controller_epoch: int = int32()
     broker_epoch: int = int64("1+", default=-1, ignorable=True)
-    delete_partitions: bool = boolean("0-2")
-    ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, "0")
-    topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, "1-2")
     topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, "3+")
 
 
@@ -185,7 +158,7 @@ class StopReplicaPartitionError(Message):
     error_code: int = int16()
 
 
-class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
+class StopReplicaResponse(Message, api_key=5, versions="3-4", flexible="2+"):
     """A StopReplica response."""
 
     error_code: int = int16()
@@ -195,7 +168,6 @@ class StopReplicaResponse(Message, api_key=5, versions="0-4", flexible="2+"):
 class UpdateMetadataPartitionState(Message):
     """An element of `UpdateMetadataTopicState.partition_states`."""
 
-    topic_name: str = string("0-4", ignorable=True)
     partition_index: int = int32()
     controller_epoch: int = int32()
     leader: int = int32()
@@ -231,22 +203,19 @@ class UpdateMetadataBroker(Message):
     """An element of `UpdateMetadataRequest.live_brokers`."""
 
     id: int = int32()
-    v0_host: str = string("0", ignorable=True)
-    v0_port: int = int32("0", ignorable=True)
     endpoints: list[UpdateMetadataEndpoint] = array(UpdateMetadataEndpoint, "1+", ignorable=True)
     rack: str | None = string("2+", nullable="0+", ignorable=True)
     # The broker epoch. Fetches and handshakes of this broker with another epoch are fenced.
     epoch: int = int64("8+", default=-1, tag=10000)
 
 
-class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
+class UpdateMetadataRequest(Message, api_key=6, versions="5-8", flexible="6+"):
     """UpdateMetadata (key 6): the controller sends live brokers and partition leaders to a broker.
 
     As in Kafka 3.9, between brokers only. Type 2 means that the request has the whole cluster, type
-    1 that it has only changes. Version 1 lists several endpoints of a broker, 2 adds the rack, 3
-    names listeners, 4 adds offline replicas, 5 groups partitions by topic and has the receiver's
-    broker epoch (KIP-380), 6 is flexible, 7 adds topic ids (KIP-516), 8 adds the type and whether
-    the controller is a KRaft one (KIP-866). Fields with tags from 10000 up are Ottla's own.
+    1 that it has only changes. Version 6 is flexible, 7 adds topic ids (KIP-516), 8 adds the type
+    and whether the controller is a KRaft one (KIP-866). Fields with tags from 10000 up are Ottla's
+    own.
     """
 
     controller_id: int = int32()
@@ -254,24 +223,20 @@ class UpdateMetadataRequest(Message, api_key=6, versions="0-8", flexible="6+"):
     type: int = int8("8+", tag=0)
     controller_epoch: int = int32()
     broker_epoch: int = int64("5+", default=-1, ignorable=True)
-    ungrouped_partition_states: list[UpdateMetadataPartitionState] = array(
-        UpdateMetadataPartitionState, "0-4"
-    )
     topic_states: list[UpdateMetadataTopicState] = array(UpdateMetadataTopicState, "5+")
     live_brokers: list[UpdateMetadataBroker] = array(UpdateMetadataBroker)
 
 
-class UpdateMetadataResponse(Message, api_key=6, versions="0-8", flexible="6+"):
+class UpdateMetadataResponse(Message, api_key=6, versions="5-8", flexible="6+"):
     """An UpdateMetadata response."""
 
     error_code: int = int16()
 
 
-class ControlledShutdownRequest(Message, api_key=7, versions="0-3", flexible="3+"):
+class ControlledShutdownRequest(Message, api_key=7, versions="2-3", flexible="3+"):
     """ControlledShutdown (key 7): a broker asks the controller to move its leaders elsewhere.
 
-    As in Kafka 3.9, between brokers only. Version 0, whose header has no client id, is not sent any
-    more; 2 adds the broker epoch (KIP-380), 3 is flexible.
+    As in Kafka 3.9, between brokers only. Version 3 is flexible.
     """
 
     broker_id: int = int32()
@@ -285,7 +250,7 @@ class RemainingPartition(Message):
     partition_index: int = int32()
 
 
-class ControlledShutdownResponse(Message, api_key=7, versions="0-3", flexible="3+"):
+class ControlledShutdownResponse(Message, api_key=7, versions="2-3", flexible="3+"):
     """A ControlledShutdown response."""
 
     error_code: int = int16()
