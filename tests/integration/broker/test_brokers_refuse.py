@@ -31,7 +31,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize(("request_", "versions"), REQUESTS, ids=lambda each: type(each).__name__)
 def test_a_client_may_not_send_what_brokers_send(request_, versions, caplog):
-    """It is answered with an error in every version that brokers send, and the log says what to do."""
+    """In every version that brokers send, it gets an error, and the log says what to do."""
 
     async def scenario():
         async with running() as broker:
