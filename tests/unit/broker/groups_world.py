@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.answer import whole_answer
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.handlers.classic_membership import Heartbeat, JoinGroup, SyncGroup
 from ottla.broker.handlers.group_offsets import OffsetCommit
@@ -251,7 +251,7 @@ class World:
 
     def _run(self, body: Any, on_error: Any, command: Any) -> Request:
         request = Request()
-        self.shard.run(WholeAnswer(cast("RequestContext", request), body, on_error), command)
+        self.shard.run(whole_answer(cast("RequestContext", request), body, on_error), command)
         return request
 
     def _new_uuid(self) -> UUID:

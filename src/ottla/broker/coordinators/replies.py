@@ -1,6 +1,6 @@
 """Sends coordinators' answers when their records are committed; splits records into batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ottla.base.errors import ErrorCode
@@ -23,13 +23,22 @@ _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 32
 
 
-class Ticket(Protocol):
-    """Receives the answer to a command. Exactly one of the two methods is called, once."""
+class Ticket:
+    """Receives the answer to a command. Exactly one of `give` and `fail` is called, once.
+
+    `failed` converts an error code to an answer.
+    """
+
+    __slots__ = ("_failed", "give")
 
     # The type of the answer depends on the command.
-    def give(self, message: Any) -> None: ...
+    def __init__(self, give: Callable[[Any], None], failed: Callable[[ErrorCode], Any]) -> None:
+        self.give = give
+        self._failed = failed
 
-    def fail(self, code: ErrorCode) -> None: ...
+    def fail(self, code: ErrorCode) -> None:
+        """Give the answer for an error code."""
+        self.give(self._failed(code))
 
 
 class CoordinatorReply(Protocol):

@@ -1,60 +1,35 @@
-"""Receivers of a command's answer: a response, a part of a response, or a coroutine."""
+"""Tickets of commands on groups: for a response, or for a part of a response."""
 
-import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
+from ottla.broker.coordinators import Ticket
 from ottla.broker.requests.check import OnError
 from ottla.broker.requests.request import RequestContext
 
 
-class GroupAnswer(Protocol):
-    """Receives the answer to a command. Exactly one of `give` and `fail` is called, once."""
+class GroupAnswer(Ticket):
+    """A ticket that also has the request: the coordinator needs its client and version."""
 
-    request: RequestContext
+    __slots__ = ("request",)
 
-    # The type of the answer depends on the command.
-    def give(self, message: Any) -> None: ...
-
-    def fail(self, code: ErrorCode) -> None: ...
-
-
-class WholeAnswer:
-    """An answer that is the whole response."""
-
-    __slots__ = ("_body", "_on_error", "request")
-
-    def __init__(self, request: RequestContext, body: Any, on_error: OnError) -> None:
+    def __init__(
+        self,
+        request: RequestContext,
+        give: Callable[[Any], None],
+        failed: Callable[[ErrorCode], Any],
+    ) -> None:
+        super().__init__(give, failed)
         self.request = request
-        self._body = body
-        self._on_error = on_error
-
-    def give(self, message: Any) -> None:
-        self.request.reply(message)
-
-    def fail(self, code: ErrorCode) -> None:
-        self.request.reply(self._on_error(self._body, code, None, self.request.version))
 
 
-class AwaitedAnswer:
-    """An answer that sets the result of `future`; a failure sets its exception, an OttlaError."""
-
-    __slots__ = ("future", "request")
-
-    def __init__(self, request: RequestContext) -> None:
-        self.request = request
-        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def give(self, message: Any) -> None:
-        if not self.future.done():
-            self.future.set_result(message)
-
-    def fail(self, code: ErrorCode) -> None:
-        if not self.future.done():
-            self.future.set_exception(
-                OttlaError(code, "the group's coordinator gave up; ask again")
-            )
+def whole_answer(request: RequestContext, body: Any, on_error: OnError) -> GroupAnswer:
+    """Return a ticket whose answer is the whole response."""
+    return GroupAnswer(
+        request, request.reply, lambda code: on_error(body, code, None, request.version)
+    )
 
 
 class PartedResponse:
@@ -70,9 +45,9 @@ class PartedResponse:
         if size == 0:
             request.reply(build([]))
 
-    def part(self, index: int, failed: Callable[[ErrorCode], Any]) -> "PartAnswer":
+    def part(self, index: int, failed: Callable[[ErrorCode], Any]) -> GroupAnswer:
         """Return a ticket for part `index`; `failed` converts an error code to the part."""
-        return PartAnswer(self, index, failed)
+        return GroupAnswer(self.request, partial(self.put, index), failed)
 
     def put(self, index: int, part: Any) -> None:
         """Set part `index`."""
@@ -80,23 +55,3 @@ class PartedResponse:
         self._missing -= 1
         if self._missing == 0:
             self.request.reply(self._build(self._parts))
-
-
-class PartAnswer:
-    """An answer that is one part of a response."""
-
-    __slots__ = ("_failed", "_index", "_response", "request")
-
-    def __init__(
-        self, response: PartedResponse, index: int, failed: Callable[[ErrorCode], Any]
-    ) -> None:
-        self.request = response.request
-        self._response = response
-        self._index = index
-        self._failed = failed
-
-    def give(self, message: Any) -> None:
-        self._response.put(self._index, message)
-
-    def fail(self, code: ErrorCode) -> None:
-        self._response.put(self._index, self._failed(code))

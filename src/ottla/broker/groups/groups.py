@@ -1,5 +1,6 @@
 """The group coordinator: the partitions of `__consumer_offsets` that this broker leads."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.tables.validators import consumer_assignors
 from ottla.broker.coordinators import Coordinators, ShardsStatus
-from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
+from ottla.broker.groups.answer import GroupAnswer, PartedResponse
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.groups.topics import ImageTopics
 from ottla.broker.partitions.partition import OnBehalf, Partition
@@ -145,9 +146,21 @@ class Groups(Coordinators[GroupShard], BrokerPart):
 
     async def run_and_wait(self, request: RequestContext, group_id: str, command: Command) -> Any:
         """Do as `run`, wait for the answer and return it. Raises OttlaError."""
-        answer = AwaitedAnswer(request)
-        self.run(group_id, answer, command)
-        return await answer.future
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def give(message: Any) -> None:
+            if future.done():
+                return
+            if isinstance(message, OttlaError):
+                future.set_exception(message)
+            else:
+                future.set_result(message)
+
+        def failed(code: ErrorCode) -> OttlaError:
+            return OttlaError(code, "the group's coordinator gave up; ask again")
+
+        self.run(group_id, GroupAnswer(request, give, failed), command)
+        return await future
 
     def run_each(
         self,

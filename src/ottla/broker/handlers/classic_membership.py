@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
-from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.answer import GroupAnswer, whole_answer
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Guard, resource
 from ottla.broker.requests.request import RequestContext
@@ -33,21 +33,11 @@ _READ_GROUP: Guard[Any, Any] = resource(
 )
 
 
-class _Answer(WholeAnswer):
-    """Converts the answer to the version of the request that waits for it."""
-
-    __slots__ = ()
-
-    def give(self, message: JoinGroupResponse) -> None:
-        super().give(_fitted(message, self.request.version))
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class _MemberHandler(Handler):
     """Lets the group's coordinator run `command` for a member."""
 
     command: ClassVar["staticmethod[[MembershipCommands, Call, Any, Moment], GroupDecision]"]
-    answer: ClassVar[type[WholeAnswer]] = WholeAnswer
 
     groups: Groups
 
@@ -58,12 +48,16 @@ class _MemberHandler(Handler):
         self.check(request, body)
         self.groups.run(
             body.group_id,
-            self.answer(request, body, self.on_error),
+            self.answer(request, body),
             lambda coordinator, call, at: self.command(coordinator.members, call, body, at),
         )
 
     def check(self, request: RequestContext, body: Any) -> None:
         """Raise OttlaError if the request is invalid."""
+
+    def answer(self, request: RequestContext, body: Any) -> GroupAnswer:
+        """Return the ticket for the coordinator's answer."""
+        return whole_answer(request, body, self.on_error)
 
 
 class JoinGroup(_MemberHandler):
@@ -81,7 +75,15 @@ class JoinGroup(_MemberHandler):
         needs=_READ_GROUP,
     )
     command = staticmethod(MembershipCommands.join)
-    answer = _Answer
+
+    def answer(self, request: RequestContext, body: JoinGroupRequest) -> GroupAnswer:
+        """Return a ticket that converts the answer to the version of the request."""
+        version = request.version
+        return GroupAnswer(
+            request,
+            lambda message: request.reply(_fitted(message, version)),
+            lambda code: self.on_error(body, code, None, version),
+        )
 
     def check(self, request: RequestContext, body: JoinGroupRequest) -> None:
         if not body.member_id:

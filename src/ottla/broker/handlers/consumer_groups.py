@@ -9,7 +9,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
-from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.answer import whole_answer
 from ottla.broker.groups.topics import ImageTopics, sight_of
 from ottla.broker.requests.access import with_operations
 from ottla.broker.requests.handler import Api, Handler, Versions
@@ -68,7 +68,7 @@ class ConsumerGroupHeartbeat(Handler):
             self.groups.admit(request, body.group_id)
         self.groups.run(
             body.group_id,
-            WholeAnswer(request, body, self.on_error),
+            whole_answer(request, body, self.on_error),
             lambda coordinator, call, at: coordinator.members.consumer_heartbeat(
                 call, body, pace, at, sight
             ),

@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId
 from ottla.broker.audit.details import partition_changes
 from ottla.broker.groups import Groups
-from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.answer import whole_answer
 from ottla.broker.partitions.partition import OnBehalf
 from ottla.broker.requests.auditing import AdminChange, group_need
 from ottla.broker.requests.handler import Api, Handler, Versions
@@ -113,7 +113,7 @@ class OffsetCommit(Handler):
             self.groups.admit(request, body.group_id)
         self.groups.run(
             body.group_id,
-            WholeAnswer(request, body, self.on_error),
+            whole_answer(request, body, self.on_error),
             lambda coordinator, call, at: coordinator.offsets.commit(call, body, check, at),
         )
 
@@ -201,7 +201,7 @@ class TxnOffsetCommit(Handler):
         adds = request.version >= _ADDS_FROM
         if body.generation_id < 0:
             self.groups.admit(request, body.group_id)
-        answer = WholeAnswer(request, body, self.on_error)
+        answer = whole_answer(request, body, self.on_error)
 
         def go_on(found: Guard | ErrorCode) -> None:
             if isinstance(found, ErrorCode):
@@ -317,7 +317,7 @@ class OffsetDelete(Handler):
 
         self.groups.run(
             body.group_id,
-            WholeAnswer(request, body, self.on_error),
+            whole_answer(request, body, self.on_error),
             lambda coordinator, call, at: coordinator.offsets.delete_offsets(
                 call, body, exists, at
             ),

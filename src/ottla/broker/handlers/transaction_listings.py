@@ -7,6 +7,7 @@ from functools import partial
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import by_topic
 from ottla.base.patterns import compiled
+from ottla.broker.coordinators import Ticket
 from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.check import RequestCheck
@@ -16,7 +17,6 @@ from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
-from ottla.broker.transactions.transactions import TransactionAnswer
 from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.coordinator import Filter, TransactionCoordinator, read_states
 from ottla.transaction.transaction import Transaction, TransactionDecision
@@ -153,9 +153,7 @@ class DescribeTransactions(Handler):
             lambda parts: DescribeTransactionsResponse(transaction_states=parts),
         )
         for index, transactional_id in enumerate(body.transactional_ids):
-            ticket = TransactionAnswer(
-                partial(_put, parted, index, transactional_id), lambda code: code
-            )
+            ticket = Ticket(partial(_put, parted, index, transactional_id), lambda code: code)
             self.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
 
 

@@ -136,21 +136,6 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
                 )
 
 
-class _Ticket:
-    """Passes the answer to a command to a function."""
-
-    __slots__ = ("_on_answer",)
-
-    def __init__(self, on_answer: Callable[[KeyAnswer], None]) -> None:
-        self._on_answer = on_answer
-
-    def give(self, message: Any) -> None:
-        self._on_answer(message)
-
-    def fail(self, code: ErrorCode) -> None:
-        self._on_answer(KeyAnswer(code))
-
-
 class ShareStates(Coordinators[ShareStateShard]):
     """Runs commands on share state in the shard of their key."""
 
@@ -179,7 +164,7 @@ class ShareStates(Coordinators[ShareStateShard]):
         """Run a command on a key; `on_answer` is called with its answer or error."""
         try:
             shard = self.find(key_text(key), "share partition")
-            shard.run(_Ticket(on_answer), command)
+            shard.run(Ticket(on_answer, KeyAnswer), command)
         except OttlaError as error:
             on_answer(KeyAnswer(error.code, message=error.message))
 

@@ -26,30 +26,11 @@ from ottla.transaction.transaction import (
 )
 
 
-class TransactionAnswer:
-    """Calls `on_answer` with a command's answer; `failed` builds the answer for an error code."""
-
-    __slots__ = ("_failed", "_on_answer")
-
-    # The answer's type depends on the command.
-    def __init__(
-        self, on_answer: Callable[[Any], None], failed: Callable[[ErrorCode], Any]
-    ) -> None:
-        self._on_answer = on_answer
-        self._failed = failed
-
-    def give(self, message: Any) -> None:
-        self._on_answer(message)
-
-    def fail(self, code: ErrorCode) -> None:
-        self._on_answer(self._failed(code))
-
-
 def reply_with(
     request: RequestContext, build: Callable[[Any], Any], failed: Callable[[ErrorCode], Any]
-) -> TransactionAnswer:
+) -> Ticket:
     """Return a ticket whose answer, converted by `build`, is sent as response to `request`."""
-    return TransactionAnswer(lambda message: request.reply(build(message)), failed)
+    return Ticket(lambda message: request.reply(build(message)), failed)
 
 
 def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:
@@ -172,7 +153,7 @@ class Transactions(Coordinators[TransactionShard]):
                 message = dict.fromkeys(partitions, message.code)
             on_answer(message)
 
-        ticket = TransactionAnswer(answer, Answered)
+        ticket = Ticket(answer, Answered)
         self.run(transactional_id, ticket, command, patience_ms=self._verify_patience_ms)
 
     def new_shard(self, partition: Partition) -> TransactionShard:
