@@ -104,7 +104,7 @@ class Changes:
         """Return the offset ranges to read: first those read again, then the new ones."""
         if not self.again:
             return list(load.ranges)
-        positions = load.base.positions or {}
+        positions = load.positions or {}
         again = ranges(
             load.described.topic,
             self.again,
@@ -143,7 +143,7 @@ def changes_applied(
             writer.steps.reached("changes reduced")
             merged = writer.run(_merge_tasks(changes, table, plan, reduced, typing))
         writer.steps.reached("files written")
-        positions = plan.base.positions or {}
+        positions = plan.positions or {}
         new = [
             one
             for one in reduced

@@ -170,7 +170,7 @@ def _widened(writer: TopicWriter, plan: LoadPlan, before: Manifest, typing: Load
             "same declaration does that, run it first",
         )
     newest, digest = widen(writer, before, typing)
-    return replace(plan, base=replace(plan.base, before=newest, digest=digest))
+    return replace(plan, before=newest, digest=digest)
 
 
 def _events_for(
@@ -242,7 +242,7 @@ def _events_after(
             seen[partition] = max(result.highest_ms, seen.get(partition, result.highest_ms))
         if result.late:
             late[partition] = late.get(partition, 0) + result.late
-    partitions = {**(plan.base.positions or {}), **{one.partition: one.end for one in ledgers}}
+    partitions = {**(plan.positions or {}), **{one.partition: one.end for one in ledgers}}
     return after_load(events, seen=seen, empty_at=_empty_at(plan), late=late, partitions=partitions)
 
 

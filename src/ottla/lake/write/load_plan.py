@@ -32,11 +32,6 @@ class Base:
         """Return the table's positions; None for a new table."""
         return self.before.positions if self.before else None
 
-    @property
-    def version(self) -> int:
-        """Return the table's version; 0 for a new table."""
-        return self.before.version if self.before else 0
-
 
 def built_on(
     table: LakeTable,
@@ -77,12 +72,11 @@ def built_on(
     return Base(described, before, digest, overridden)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPlan(Base):
     """The offset ranges that the next commit of a table reads, and the commit that it builds on."""
 
     bootstrap: Bootstrap
-    base: Base
     load_id: str
     limits: Limits
     ranges: Sequence[SizedRange]
@@ -94,23 +88,7 @@ class LoadPlan:
     @property
     def version(self) -> int:
         """Return the version that the table has after the commit."""
-        return self.base.version + 1
-
-    @property
-    def described(self) -> TopicDescription:
-        return self.base.described
-
-    @property
-    def before(self) -> Manifest | None:
-        return self.base.before
-
-    @property
-    def digest(self) -> str | None:
-        return self.base.digest
-
-    @property
-    def overridden(self) -> tuple[str, ...]:
-        return self.base.overridden
+        return self.before.version + 1 if self.before else 1
 
     @property
     def is_empty(self) -> bool:
@@ -138,11 +116,14 @@ def plan_load(
     sizes_of_logs = of_logs.get(described.topic, {})
     positions = base.positions or {}
     return LoadPlan(
-        bootstrap,
-        base,
-        uuid.uuid4().hex,
-        limits,
-        split(planned, described.bounds, sizes_of_logs, split_bytes=file_bytes),
-        [p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
-        kind,
+        described=described,
+        before=base.before,
+        digest=base.digest,
+        overridden=base.overridden,
+        bootstrap=bootstrap,
+        load_id=uuid.uuid4().hex,
+        limits=limits,
+        ranges=split(planned, described.bounds, sizes_of_logs, split_bytes=file_bytes),
+        idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
+        kind=kind,
     )

@@ -62,7 +62,7 @@ def replace(
         writer = TopicWriter(engine, topic, settings, ranges_replaced)
         with closing(connect(settings.bootstrap)) as cluster:
             base = writer.base(cluster)
-            loaded = _loaded(engine.table.history(), base.version)
+            loaded = _loaded(engine.table.history(), base.before)
             wanted = _ranges(cluster, base.described, start_at, end_at, loaded)
         if not settings.takes_loss:
             _require_held(base.described, wanted)
@@ -88,8 +88,9 @@ def replace(
     )
 
 
-def _loaded(history: Iterable[Manifest], version: int) -> dict[int, tuple[int, int]]:
-    """Return the offset range that was loaded of each partition, up to a version of the table."""
+def _loaded(history: Iterable[Manifest], newest: Manifest | None) -> dict[int, tuple[int, int]]:
+    """Return the offset range that was loaded of each partition, up to the commit `newest`."""
+    version = newest.version if newest else 0
     found: dict[int, tuple[int, int]] = {}
     for manifest in history:
         is_load = manifest.kind == "load" and manifest.version <= version
