@@ -10,6 +10,7 @@ from ottla.base.errors import OttlaError
 from ottla.cli.common import options
 from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show
+from ottla.cli.text.words import principal as principal_type
 from ottla.client.admin import Admin
 from ottla.diagnosis.access import explain_access
 from ottla.security.acl import Acl, AclFilter, Pattern, check_acl
@@ -22,7 +23,7 @@ from ottla.security.names import (
     PatternType,
     Permission,
 )
-from ottla.security.principal import Principal, parse_principal
+from ottla.security.principal import Principal
 
 _COLUMNS = ["permission", "principal", "host", "operation", "resource", "pattern"]
 
@@ -34,11 +35,19 @@ _OPERATIONS = {
 }
 
 
+def operation_of(text: str) -> AclOperation:
+    """Parse an operation: `read`, `alter-configs`, `all`. Raises BadParameter."""
+    found = _OPERATIONS.get(text.lower().replace("_", "-"))
+    if found is None:
+        raise click.BadParameter(f"{text} is unknown; choose from {', '.join(_OPERATIONS)}")
+    return found
+
+
 def rule_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the arguments principal, operation and resource."""
-    for name in ("resource", "operation", "principal"):
-        command = click.argument(name)(command)
-    return command
+    command = click.argument("resource")(command)
+    command = click.argument("operation", type=operation_of)(command)
+    return click.argument("principal", type=principal_type)(command)
 
 
 def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,9 +68,9 @@ def rule_of(given: dict[str, Any]) -> Acl:
     kind = PatternType.PREFIXED if given["prefixed"] else PatternType.LITERAL
     acl = Acl(
         resource_of(given["resource"], kind),
-        str(principal_of(given["principal"])),
+        str(given["principal"]),
         given["host"],
-        operation_of(given["operation"]),
+        given["operation"],
         Permission.DENY if given["deny"] else Permission.ALLOW,
     )
     try:
@@ -69,24 +78,6 @@ def rule_of(given: dict[str, Any]) -> Acl:
     except OttlaError as error:
         raise click.BadParameter(error.message, param_hint="RESOURCE") from None
     return acl
-
-
-def principal_of(text: str) -> Principal:
-    """Parse a principal such as `User:alice`. Raises BadParameter."""
-    try:
-        return parse_principal(text)
-    except OttlaError as error:
-        raise click.BadParameter(error.message, param_hint="PRINCIPAL") from None
-
-
-def operation_of(text: str) -> AclOperation:
-    """Parse an operation: `read`, `alter-configs`, `all`. Raises BadParameter."""
-    found = _OPERATIONS.get(text.lower().replace("_", "-"))
-    if found is None:
-        raise click.BadParameter(
-            f"{text} is unknown; choose from {', '.join(_OPERATIONS)}", param_hint="OPERATION"
-        )
-    return found
 
 
 def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> Pattern:
@@ -191,7 +182,12 @@ def add(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
 @connected
 @options.output
 async def explain(
-    admin: Admin, principal: str, operation: str, resource: str, host: str, form: str
+    admin: Admin,
+    principal: Principal,
+    operation: AclOperation,
+    resource: str,
+    host: str,
+    form: str,
 ) -> None:
     """Say whether something is allowed, and which rule decides.
 
@@ -199,9 +195,8 @@ async def explain(
     ottla acl explain User:alice write topic:flights
     ottla acl explain User:alice read group:readers --host 10.0.0.7
     """  # noqa: D301
-    user, what, pattern = principal_of(principal), operation_of(operation), resource_of(resource)
-    origin = _address(host)
-    ruling = await explain_access(admin, user, origin, what, pattern)
+    pattern, origin = resource_of(resource), _address(host)
+    ruling = await explain_access(admin, principal, origin, operation, pattern)
     answer = {
         "allowed": "yes" if ruling.allowed else "no",
         "why": ruling.reason.value,
@@ -222,13 +217,15 @@ def _address(host: str) -> str:
 
 
 @acl.command(name="list")
-@click.option("--principal", metavar="PRINCIPAL", help="ACLs that name this principal.")
+@click.option(
+    "--principal", type=principal_type, metavar="PRINCIPAL", help="ACLs that name this principal."
+)
 @click.option("--resource", metavar="TYPE:NAME", help="ACLs that protect this resource.")
 @options.store
 @options.bootstrap
 @options.output
 def list_(
-    principal: str | None, resource: str | None, store: str | None, bootstrap: str, form: str
+    principal: Principal | None, resource: str | None, store: str | None, bootstrap: str, form: str
 ) -> None:
     """List ACLs.
 
@@ -237,7 +234,7 @@ def list_(
     ottla acl list --principal User:alice
     ottla acl list --resource topic:flights
     """  # noqa: D301
-    wanted = AclFilter(principal=None if principal is None else str(principal_of(principal)))
+    wanted = AclFilter(principal=None if principal is None else str(principal))
     if resource is not None:
         pattern = resource_of(resource)
         wanted = wanted._replace(type=pattern.type, name=pattern.name, kind=PatternType.MATCH)
