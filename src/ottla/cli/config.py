@@ -1,5 +1,6 @@
 """`ottla config`: shows, changes and explains settings."""
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -89,7 +90,7 @@ def explain(setting: str, form: str) -> None:
         if number:
             click.echo()
         row = _row(one, one.default_words)
-        show_one(form, {name: value for name, value in row.items() if value not in ("", [])})
+        show_one(form, {name: value for name, value in row.items() if value not in ("", ())})
 
 
 def _list_alike(part: str, form: str) -> None:
@@ -98,18 +99,9 @@ def _list_alike(part: str, form: str) -> None:
 
 
 def _row(one: Explanation, default: str | None) -> dict[str, Any]:
-    return {
-        "setting": one.name,
-        "kind": one.kind,
-        "doc": one.doc,
-        "type": one.type,
-        "default": default,
-        "rule": one.rule,
-        "change": one.change,
-        "synonyms": list(one.synonyms),
-        "differs": one.differs,
-        "use": one.use,
-    }
+    row = asdict(one)
+    del row["default_words"]
+    return {"setting": row.pop("name"), **row, "default": default}
 
 
 @config.command()
