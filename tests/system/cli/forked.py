@@ -63,6 +63,8 @@ def _run(words: list[str], environment: dict[str, str], folder: str, paths: list
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", closefd=False)
     sys.argv = ["ottla", *words]
+    # The name in usage lines is that of the command, not of this program.
+    sys.modules["__main__"].__package__ = ""
     try:
         main()
     finally:
