@@ -11,6 +11,8 @@ from tests.unit.storage.test_flush_journal import TOPIC_ID, Broker, Disk, files
 
 
 class FakeLog:
+    sync_parent = False
+
     def __init__(self, error=None):
         self.error = error
         self.jobs = []

@@ -160,11 +160,22 @@ class _Group:
                 errors = [error] * len(flushes)
             for one, failure in zip(flushes, errors, strict=True):
                 one.error = failure
+        self._sync_parents()
         runs = [one.run for one in self.jobs]
         if worker is None:
             _run_each(runs)
         else:
             worker.run_all(runs)
+
+    def _sync_parents(self) -> None:
+        """Flush the names of new folders, once for all in the same log directory."""
+        new = [one.job for one in self.jobs if one.job is not None and one.job.sync_parent]
+        for filesystem, parent in {(job.filesystem, job.parent) for job in new}:
+            # If this fails, each job tries it again, and keeps the error.
+            with contextlib.suppress(OSError):
+                filesystem.fsync_directory(parent)
+                for job in new:
+                    job.parent_is_synced |= job.parent == parent
 
     @property
     def flushes(self) -> list[_Flush]:

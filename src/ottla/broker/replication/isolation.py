@@ -1,7 +1,7 @@
 """Detects that this broker is cut off from followers that are still registered."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
@@ -45,8 +45,8 @@ class Isolation:
         # them must become the next leader.
         self.is_undecided = False
 
-    def look(self, registration: Registration, led: Iterable[Partition]) -> None:
-        """Check whether this broker seems cut off from the followers of the partitions in `led`."""
+    def look(self, registration: Registration, led: Callable[[], Iterable[Partition]]) -> None:
+        """Check whether this broker seems cut off from the followers of the partitions it leads."""
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
         # After a pause of this process, the fetches that arrived meanwhile must be read first.
@@ -54,7 +54,7 @@ class Isolation:
             return
         since_ms = now_ms - self._doubt_ms
         silent = self._silent(registration, since_ms)
-        if silent and any(p.leader and p.leader.is_isolated(silent, since_ms) for p in led):
+        if silent and any(p.leader and p.leader.is_isolated(silent, since_ms) for p in led()):
             self._is_trying = self.is_undecided = True
             self._spawn(self._try(silent, since_ms))
 

@@ -264,7 +264,7 @@ class Replication(BrokerPart):
         self.registration.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     def _check_lag(self) -> None:
-        self._isolation.look(self.registration, self._led())
+        self._isolation.look(self.registration, self._led)
         self._judge_when_listened()
 
     def _judge_when_listened(self) -> None:
@@ -291,13 +291,12 @@ class Replication(BrokerPart):
         if self._isolation.is_undecided:
             return
         contact_ms: dict[BrokerId, int] = {}
-        for partition in self.partitions:
-            leader = partition.leader
-            # If all records are committed, as in nearly all partitions, no follower is late.
-            if leader is not None and (
-                partition.high_watermark < partition.log.log_end_offset
-                or leader.term.negotiation.retry_at_ms is not None
-            ):
+        # If all records are committed, as in nearly all partitions, no follower is late.
+        uncommitted = self.roles.uncommitted
+        for partition in list(uncommitted):
+            if self.roles.is_settled(partition):
+                del uncommitted[partition]
+            else:
                 contact_ms = contact_ms or self._last_contacts()
                 self.roles.on_deadline(partition, contact_ms)
 

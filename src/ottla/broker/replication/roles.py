@@ -80,6 +80,9 @@ class Roles:
         # Whether `settle` has closed a partition because leadership was uncertain. The periodic
         # check resets it.
         self.closed_in_doubt = False
+        # Led partitions that may have records above the high watermark. The periodic check looks at
+        # these only, and drops those that have none.
+        self.uncommitted: dict[Partition, None] = {}
         # Emitted after a partition's role has changed.
         self.on_role: Signal[[Partition]] = Signal()
 
@@ -118,6 +121,8 @@ class Roles:
             else:
                 self.carry_out(partition, leader.begin(now_ms=now_ms))
             self.settle(partition)
+            if not self.is_settled(partition):
+                self.uncommitted[partition] = None
         if what is not Transition.UPDATE:
             partition.wake_all()
             self.on_role.emit(partition)
@@ -212,6 +217,16 @@ class Roles:
             effects = leader.on_own_end(own_end)
             if effects:
                 self.carry_out(partition, effects)
+            if partition.high_watermark < own_end:
+                self.uncommitted[partition] = None
+
+    def is_settled(self, partition: Partition) -> bool:
+        """Whether no follower of the partition can be late, because all records are committed."""
+        leader = partition.leader
+        return leader is None or (
+            partition.high_watermark >= partition.log.log_end_offset
+            and leader.term.negotiation.retry_at_ms is None
+        )
 
     # Hot: once per partition that a follower asks for.
     def on_follower_fetch(
@@ -282,6 +297,7 @@ class Roles:
         self.carry_out(partition, leader.on_isr_rejected(nonce, rejection, now_ms=now_ms))
         retry_at_ms = leader.term.negotiation.retry_at_ms
         if partition.leader is leader and retry_at_ms is not None:
+            self.uncommitted[partition] = None
             loop = asyncio.get_running_loop()
             loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self._retry, partition)
 

@@ -138,19 +138,35 @@ class Checkpoints:
     ) -> CheckpointJob:
         """Gather the values of the three checkpoints (P19).
 
-        `logs` are the open logs; other logs keep the values that were read from the disk.
+        `logs` are the open logs; other logs keep the values that were read from the disk. The job
+        writes nothing if all values are on the disk already.
         """
-        for partition, log in logs.items():
-            recovery_point = log.flush_state.recovery_point
-            floor = self._floors.get(partition, recovery_point)
-            self.recovery_points[partition] = min(recovery_point, floor)
-            if log.log_start_offset > log.segments.first.base_offset:
-                self.log_starts[partition] = log.log_start_offset
-            else:
-                self.log_starts.pop(partition, None)
-            if partition in high_watermarks:
-                self.high_watermarks[partition] = high_watermarks[partition]
+        # Hot: every few seconds for all logs, in one turn of the loop.
+        before = self.recovery_points, self.high_watermarks, self.log_starts
+        points = {partition: log.flush_state.recovery_point for partition, log in logs.items()}
+        for partition, floor in self._floors.items():
+            if partition in points:
+                points[partition] = min(points[partition], floor)
+        self.recovery_points = self.recovery_points | points
+        self.high_watermarks = self.high_watermarks | {
+            partition: high_watermarks[partition]
+            for partition in logs
+            if partition in high_watermarks
+        }
+        starts = {
+            partition: log.log_start_offset
+            for partition, log in logs.items()
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+        self.log_starts = starts | {
+            partition: offset
+            for partition, offset in self.log_starts.items()
+            if partition not in logs
+        }
         self._ledgers = _ledger_jobs(logs.values())
+        is_same = before == (self.recovery_points, self.high_watermarks, self.log_starts)
+        if is_same and not self._ledgers and 0 < self._order.prepared == self._order.written:
+            return CheckpointJob(self._filesystem, self._path, {}, self._order, self._order.written)
         return self.prepare_values()
 
     def prepare_values(self) -> CheckpointJob:
@@ -178,7 +194,8 @@ class Checkpoints:
 
 def _ledger_jobs(logs: Collection[Log]) -> list[LedgerJob]:
     """Return jobs that write the ledgers that have changed since they were last written."""
-    found = [log.ledger.job(log.filesystem, log.folder) for log in logs if log.ledger.has_news]
+    news = [log for log in logs if log.ledger.history.changes and log.ledger.has_news]
+    found = [log.ledger.job(log.filesystem, log.folder) for log in news]
     return [job for job in found if job is not None]
 
 

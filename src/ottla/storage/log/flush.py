@@ -76,6 +76,8 @@ class FlushJob:
     sync_folder: bool = False
     # The folder itself is new: its name must be on the disk before its records count as flushed.
     sync_parent: bool = False
+    # Set if the parent was flushed since the job was made, for many new folders at once.
+    parent_is_synced: bool = False
     epoch_changes: int = 0
     # The base offset and size of the active segment when the job was made.
     active_base: int = -1
@@ -102,7 +104,8 @@ class FlushJob:
                 if error.errno in (errno.EBADF, errno.ENOENT):
                     raise storage_error(error, file.path, "flush") from error
                 raise self._failed(error, file.path) from error
-        self._sync_names()
+        if self.sync_parent:
+            self._sync_metadata()
         path = self.folder
         try:
             for side_file in self.side_files:
@@ -111,15 +114,14 @@ class FlushJob:
             path = self.folder
             if self.ledger is not None:
                 self.ledger.run()
-            if self.side_files:
-                self.filesystem.fsync_directory(self.folder)
-            for path in self.obsolete:
-                self.filesystem.unlink(path)
         except OSError as error:
             failure = storage_error(error, path, "write a side file")
             if not isinstance(failure, DiskFull):
                 raise failure from error
             self.postponed = True
+        self._sync_names()
+        if not self.postponed:
+            self._remove_obsolete()
 
     def _sync_metadata(self) -> None:
         """Flush a new folder's topic id file: a torn id would make its records another topic's."""
@@ -138,12 +140,10 @@ class FlushJob:
             file.close()
 
     def _sync_names(self) -> None:
-        """Flush the directory entries of segments and of a new folder: records need both."""
-        if self.sync_parent:
-            self._sync_metadata()
-        folders = [self.folder] if self.sync_folder else []
-        if self.sync_parent:
-            folders.append(self.folder.rpartition("/")[0])
+        """Flush the directory entries of segments, side files and a new folder."""
+        folders = [self.folder] if self.sync_folder or self.side_files else []
+        if self.sync_parent and not self.parent_is_synced:
+            folders.append(self.parent)
         for folder in folders:
             try:
                 self.filesystem.fsync_directory(folder)
@@ -151,6 +151,19 @@ class FlushJob:
                 raise storage_error(error, folder, "flush") from error
             except OSError as error:
                 raise self._failed(error, folder) from error
+
+    @property
+    def parent(self) -> str:
+        """The folder that holds the log's folder."""
+        return self.folder.rpartition("/")[0]
+
+    def _remove_obsolete(self) -> None:
+        path = self.folder
+        try:
+            for path in self.obsolete:
+                self.filesystem.unlink(path)
+        except OSError as error:
+            raise storage_error(error, path, "remove a producer snapshot") from error
 
     def _failed(self, error: OSError, path: str) -> DirectoryFailed:
         note_failed_flush(self.filesystem, self.folder)
