@@ -48,6 +48,7 @@ OURS = {
     "errors.deadletterqueue.topic.name.prefix",
     "group.max.count",
     "leader.imbalance.per.broker.percentage",
+    "log.flush.journal.min.logs",
     "log.flush.policy",
     "log.scrub.interval.ms",
     "log.scrub.max.bytes.per.second",

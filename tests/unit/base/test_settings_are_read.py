@@ -25,6 +25,10 @@ _BUILT_NAMES = {
     "transaction.state.log.num.partitions",
     "transaction.state.log.replication.factor",
     "transaction.state.log.segment.bytes",
+    # After a prefix, in `broker.login.bearer`.
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
     # After a prefix, in `broker.process.store_access`.
     "zookeeper.ssl.cipher.suites",
     "zookeeper.ssl.enabled.protocols",

@@ -40,6 +40,7 @@ OURS = {
     "delegation.token.master.key",
     "group.max.count",
     "leader.imbalance.per.broker.percentage",
+    "log.flush.journal.min.logs",
     "log.flush.policy",
     "log.scrub.interval.ms",
     "log.scrub.max.bytes.per.second",
