@@ -1,7 +1,8 @@
 """The consumer protocol's bytes, as Java's client (4.3.1) writes them."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.assignors import CooperativeStickyAssignor
+from ottla.client.assignors import CooperativeStickyAssignor, StickyAssignor
+from ottla.client.assignors.sticky import remembered
 from ottla.client.assignors.subscriptions import (
     Subscription,
     decode_assignment,
@@ -40,6 +41,19 @@ def test_assignments_are_javas_bytes() -> None:
     assert encode_assignment(OWNED) == ASSIGNMENT
     assert decode_assignment(ASSIGNMENT) == tuple(OWNED)
     assert decode_assignment(b"") == ()
+
+
+def test_sticky_user_data_is_javas() -> None:
+    """KIP-54: the partitions had, and the generation."""
+    written = StickyAssignor().user_data(OWNED[:2], 5)
+    assert written == bytes.fromhex("0000000100066f726465727300000002000000000000000200000005")
+    assert remembered(written) == (OWNED[:2], 5)
+
+
+def test_sticky_user_data_that_cannot_be_read_is_no_claim() -> None:
+    """Other clients may put anything there."""
+    assert remembered(b"\x00\x00\x00\x09rubbish") == ([], -1)
+    assert remembered(None) == ([], -1)
 
 
 def test_cooperative_user_data_is_the_generation() -> None:

@@ -1,11 +1,11 @@
-"""Assignors, which split partitions among members: range, round robin, cooperative sticky.
+"""Assignors, which split partitions among members: range, round robin, sticky, cooperative sticky.
 
 `subscriptions` has the messages of a classic group's protocol.
 """
 
 from ottla.base.errors import ErrorCode
 from ottla.client.assignors.range import RangeAssignor, RoundRobinAssignor
-from ottla.client.assignors.sticky import CooperativeStickyAssignor
+from ottla.client.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from ottla.client.assignors.subscriptions import Assignor
 from ottla.client.common.errors import ClientError
 
@@ -14,12 +14,14 @@ __all__ = [
     "CooperativeStickyAssignor",
     "RangeAssignor",
     "RoundRobinAssignor",
+    "StickyAssignor",
     "assignor_named",
 ]
 
 _BY_NAME: dict[str, type[Assignor]] = {
     "range": RangeAssignor,
     "roundrobin": RoundRobinAssignor,
+    "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
 }
 

@@ -1,4 +1,4 @@
-"""The algorithm of sticky assignors: balance first, then as few moves as possible."""
+"""The algorithm of both sticky assignors: balance first, then as few moves as possible."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain

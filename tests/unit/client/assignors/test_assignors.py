@@ -77,6 +77,32 @@ def test_round_robin_skips_members_that_do_not_read_the_topic() -> None:
     }
 
 
+def test_sticky_moves_to_a_new_member_only_its_share() -> None:
+    """KIP-54: the others keep what they had, as far as evenness allows."""
+    members: dict[str, Member] = {
+        "a": ("t0 t1", "t0-0 t0-1 t0-2 t0-3", 5, None),
+        "b": ("t0 t1", "t1-0 t1-1 t1-2", 5, None),
+        "c": ("t0 t1", "", -1, None),
+    }
+    assert assign("sticky", {"t0": 4, "t1": 3}, members) == {
+        "a": "t0-0 t0-1 t0-2",
+        "b": "t1-0 t1-1",
+        "c": "t0-3 t1-2",
+    }
+
+
+def test_sticky_deals_out_what_a_member_left_behind() -> None:
+    """The partitions of one that is gone go to the rest, one each in turn."""
+    members: dict[str, Member] = {
+        "a": ("t0", "t0-0 t0-3 t0-6", 5, None),
+        "b": ("t0", "t0-1 t0-4 t0-7", 5, None),
+    }
+    assert assign("sticky", {"t0": 8}, members) == {
+        "a": "t0-0 t0-2 t0-3 t0-6",
+        "b": "t0-1 t0-4 t0-5 t0-7",
+    }
+
+
 def test_cooperative_withholds_what_changes_hands_for_one_generation() -> None:
     """KIP-429: first it is revoked, and in the next generation given."""
     first: dict[str, Member] = {
@@ -115,11 +141,11 @@ def test_cooperative_gives_nobody_what_two_claim_alike() -> None:
 
 def test_topics_that_do_not_exist_are_nobodys() -> None:
     """They are not counted until they are made."""
-    for name in ("range", "roundrobin", "cooperative-sticky"):
+    for name in ("range", "roundrobin", "sticky", "cooperative-sticky"):
         assert assign(name, {"t": 1}, {"a": ("t gone", "", -1, None)}) == {"a": "t-0"}
 
 
 def test_an_unknown_assignor_is_refused_with_the_known_ones() -> None:
     """The error lists what may be given."""
-    with pytest.raises(ClientError, match="range, roundrobin, cooperative-sticky"):
+    with pytest.raises(ClientError, match="range, roundrobin, sticky, cooperative-sticky"):
         assignor_named("fair")
