@@ -21,7 +21,7 @@ def kafka() -> Iterator[Command]:
 def test_topics_and_records_of_kafka(kafka: Command) -> None:
     """Created, filled, read, described, altered: nothing is said differently."""
     told = kafka("topic", "create", "flights", "-p", "2", "-s", "retention.ms=3600000").out
-    assert told.startswith("Created flights: 2 partitions, 1 replica each.")
+    assert told.startswith("Created flights: 2 partitions, one copy of each")
     assert told.endswith("Records are deleted after 1 hour.\n")
     sent = kafka(
         "produce",

@@ -8,7 +8,11 @@ from tests.system.cli.ottla_command import Command
 def test_a_topic_from_its_creation_to_its_end(run: Command, name: str) -> None:
     """Each step is told in a sentence, and each is visible in the next."""
     created = run("topic", "create", name, "-p", "3", "--set", "retention.ms=3600000")
-    assert created.out == f"Created {name}: 3 partitions, 1 replica each.\n"
+    assert created.out == (
+        f"Created {name}: 3 partitions, one copy of each: while the broker that has it is down it "
+        "can be neither read nor written, and what that disk loses is lost. Records are deleted "
+        "after 1 hour.\n"
+    )
     assert f"{name}  " in run("topic", "list").out
     described = run("topic", "describe", name).lines
     assert described[0].startswith(f"{name}  id ")

@@ -1,24 +1,57 @@
-"""Tables, and single answers."""
+"""Tables on terminals of any width."""
 
 import pytest
 
-from ottla.cli.text.output import show, show_one
+from ottla.cli.text.output import fitted, show, show_one
+
+ROWS = [
+    {"setting": "log.retention.check.interval.ms", "doc": "Time between two looks", "count": 300000}
+]
+COLUMNS = ["setting", "doc", "count"]
 
 
-def test_a_row_is_one_line_and_numbers_are_right_aligned(
-    capsys: pytest.CaptureFixture[str],
+def test_columns_of_text_give_way_and_the_first_one_last() -> None:
+    """Numbers keep their width; the name is wrapped when the texts are as narrow as is readable."""
+    assert fitted([31, 60, 6], [False, False, True], 80) == [31, 39, 6]
+    assert fitted([57, 180, 6], [False, False, True], 80) == [36, 34, 6]
+    assert fitted([31, 60, 6], [False, False, True], 50) == [26, 14, 6]
+    assert fitted([31, 60, 6], [False, False, True], 30) is None
+    assert fitted([31, 60, 6], [False, False, True], None) == [31, 60, 6]
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 80, 200])
+def test_no_line_is_wider_than_the_terminal_and_no_letter_is_lost(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the width, every cell can be read whole."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    show("table", ROWS, COLUMNS)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= width
+    letters = "".join(out.split())
+    for word in ("Time", "300000"):
+        assert word in letters
+    if width >= 60:
+        assert "log.retention.check.interval.ms" in out
+
+
+def test_what_goes_into_a_pipe_is_one_line_a_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Programs that read lines find whole rows, however long."""
-    rows = [{"setting": "x" * 300, "doc": "y " * 300, "count": 7}, {"setting": "z", "count": 1234}]
-    show("table", rows, ["setting", "doc", "count"])
-    titles, long, short = capsys.readouterr().out.splitlines()
-    assert titles.split() == ["setting", "doc", "count"]
-    assert long.endswith("   7")
-    assert short.split() == ["z", "-", "1234"]
-    assert len(titles) == len(long) == len(short)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show("table", [{"setting": "x" * 300, "doc": "y " * 300}], ["setting", "doc"])
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_values_of_one_answer_stand_below_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_wrap_stay_below_each_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One answer is lines of name and value with a column of values."""
-    show_one("table", {"doc_of": "one two", "n": 3})
-    assert capsys.readouterr().out.splitlines() == ["doc of  one two", "n       3"]
+    monkeypatch.setenv("COLUMNS", "30")
+    show_one("table", {"doc": "one two three four five six", "n": 3})
+    assert capsys.readouterr().out.splitlines() == [
+        "doc  one two three four five",
+        "     six",
+        "n    3",
+    ]

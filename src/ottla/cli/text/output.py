@@ -1,11 +1,24 @@
-"""Shows answers as tables for people or as JSON for programs. A row of a table is one line."""
+"""Shows answers as tables for people or as JSON for programs.
+
+On a terminal a table is never wider than the terminal. Its widest text columns are wrapped; if that
+is not enough, each row is shown as lines of name and value. Output to a pipe or a file is not
+wrapped, so that a program finds each row on one line.
+"""
 
 import json
+import os
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
+# Text columns are wrapped to the first width at least; to the second only if all else is not
+# enough.
+_COMFORTABLE = 34
+_NARROWEST = 14
 _GAP = "  "
 
 
@@ -22,10 +35,57 @@ def show(
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
     titles = [column.replace("_", " ") for column in columns]
     numeric = [all(_is_number(row.get(column)) for row in rows) for column in columns]
-    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
-    click.secho(_line(titles, widths, numeric), bold=True)
+    natural = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+    widths = fitted(natural, numeric, terminal_width())
+    if widths is None:
+        _show_apart(titles, cells)
+        return
+    click.secho("\n".join(_lines(titles, widths, numeric)), bold=True)
     for line in cells:
-        click.echo(_line(line, widths, numeric))
+        click.echo("\n".join(_lines(line, widths, numeric)))
+
+
+def terminal_width() -> int | None:
+    """Return the terminal's width in columns; None if the output is not a terminal."""
+    if "COLUMNS" not in os.environ and not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
+def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> list[int] | None:
+    """Return column widths that fit into `width`; None if that is impossible.
+
+    The widest text columns are narrowed first. The first column is narrowed last, because it has
+    the name that readers look for and copy. Numbers are never wrapped.
+    """
+    widths = list(natural)
+    if width is None:
+        return widths
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+    while excess > 0:
+        widest = _next_to_give_way(widths, numeric)
+        if widest is None:
+            return None
+        widths[widest] -= 1
+        excess -= 1
+    return widths
+
+
+def _next_to_give_way(widths: Sequence[int], numeric: Sequence[bool]) -> int | None:
+    """Return the text column to narrow next; None if all have their least width."""
+    for least in (_COMFORTABLE, _NARROWEST):
+        texts = [i for i, number in enumerate(numeric) if not number and widths[i] > least]
+        if texts:
+            return max(texts, key=lambda i: (i > 0, widths[i]))
+    return None
+
+
+def _show_apart(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    """Print each row as lines of name and value; an empty line separates rows."""
+    for number, line in enumerate(cells):
+        if number:
+            click.echo()
+        _show_named(zip(titles, line, strict=True))
 
 
 def show_one(form: str, answer: Mapping[str, Any]) -> None:
@@ -33,9 +93,7 @@ def show_one(form: str, answer: Mapping[str, Any]) -> None:
     if form == "json":
         click.echo(json.dumps(answer, indent=2, default=str))
         return
-    indent = max(map(len, answer), default=0) + len(_GAP)
-    for name, value in answer.items():
-        click.echo(f"{name.replace('_', ' '):<{indent}}{_cell(value)}".rstrip())
+    _show_named((name.replace("_", " "), _cell(value)) for name, value in answer.items())
 
 
 def show_title(text: str) -> None:
@@ -43,12 +101,39 @@ def show_title(text: str) -> None:
     click.secho(text, bold=True)
 
 
-def _line(cells: Sequence[str], widths: Iterable[int], numeric: Iterable[bool]) -> str:
-    """Return a row with two blanks between columns; numbers are right-aligned."""
-    return _GAP.join(
-        cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(cells, widths, numeric, strict=True)
-    ).rstrip()
+def _show_named(pairs: Iterable[tuple[str, str]]) -> None:
+    """Print lines of name and value, with aligned values."""
+    pairs = list(pairs)
+    indent = max((len(name) for name, _ in pairs), default=0) + len(_GAP)
+    width = terminal_width()
+    for name, value in pairs:
+        room = None if width is None else max(width - indent, _NARROWEST)
+        first, *rest = _wrapped(value, room)
+        click.echo(f"{name:<{indent}}{first}".rstrip())
+        for line in rest:
+            click.echo(" " * indent + line)
+
+
+def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
+    """Return a row with two blanks between columns, numbers right-aligned; wrapped if needed."""
+    columns = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    lines = []
+    for number in range(max(map(len, columns))):
+        parts = [column[number] if number < len(column) else "" for column in columns]
+        lines.append(
+            _GAP.join(
+                part.rjust(width) if right else part.ljust(width)
+                for part, width, right in zip(parts, widths, numeric, strict=True)
+            ).rstrip()
+        )
+    return lines
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None or len(text) <= width:
+        return [text]
+    # A word longer than the column, such as a topic's name, is broken, so that nothing is lost.
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [text]
 
 
 def _is_number(value: object) -> bool:

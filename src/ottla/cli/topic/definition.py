@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ottla.base.quantities import counted, span_words
+from ottla.base.quantities import span_words
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.base.settings.written_values import with_unit
 from ottla.cli.common import options
@@ -21,7 +21,7 @@ from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.connection.cluster import connections_of
 from ottla.client.connection.view import TopicView
-from ottla.diagnosis.consequences import after_growth, notes
+from ottla.diagnosis.consequences import after_creation, after_growth, notes
 from ottla.diagnosis.partitions import PartitionOffsets, offsets_of
 from ottla.operations.settings import SettingChanges, change_settings
 from ottla.operations.topics import create_topic, delete_topics
@@ -44,7 +44,7 @@ async def create(
     if_not_exists: bool,
     form: str,
 ) -> None:
-    """Create the topic NAME.
+    """Create the topic NAME, and show what its settings mean.
 
     \b
     ottla topic create flights
@@ -67,11 +67,8 @@ async def create(
         }
         show_one("json", answer)
         return
-    click.echo(
-        f"{'Created' if done.is_new else 'There is already'} {name}: "
-        f"{counted(len(done.view.partitions), 'partition')}, "
-        f"{counted(done.replication_factor, 'replica')} each."
-    )
+    sentences = after_creation(len(done.view.partitions), done.replication_factor, done.values)
+    click.echo(f"{'Created' if done.is_new else 'There is already'} {name}: {sentences}")
     show_notes(done.notes)
 
 

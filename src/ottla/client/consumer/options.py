@@ -14,7 +14,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST, READ_COMMITTED, READ
 Listener = Callable[[set[TopicPartition]], Awaitable[None] | None]
 
 Reset = Literal["earliest", "latest", "none"]
-AssignorName = Literal["range", "roundrobin", "cooperative-sticky"]
+AssignorName = Literal["range", "roundrobin", "sticky", "cooperative-sticky"]
 IsolationLevel = Literal["read_committed", "read_uncommitted"]
 _ISOLATION = {"read_committed": READ_COMMITTED, "read_uncommitted": READ_UNCOMMITTED}
 _RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
@@ -26,8 +26,8 @@ class ConsumerOptions(TypedDict, total=False):
     Times in milliseconds, sizes in bytes. `group` is short for `group_id`. `auto_offset_reset`:
     where to start if a partition has no committed offset, or its offset is no longer in the log:
     `earliest` (default: skip nothing), `latest` or `none` (raise). `partition_assignment_strategy`:
-    in order of preference, `range`, `roundrobin`, `cooperative-sticky` or an `Assignor`; a group
-    uses one that all its members offer. `key_deserializer`, `value_deserializer`: called with keys
+    in order of preference, `range`, `roundrobin`, `sticky`, `cooperative-sticky` or an `Assignor`;
+    a group uses one that all its members offer. `key_deserializer`, `value_deserializer`: called with keys
     and values that are not None, of records returned one by one. `bootstrap_timeout_ms`: how long
     to wait for a first answer of any bootstrap address before BootstrapFailed is raised. `config`:
     settings of Kafka's clients for TLS and logins, as a mapping or the path of a file; with None

@@ -59,6 +59,8 @@ from ottla.lake.tables.format_log import (
 )
 from ottla.lake.tables.iceberg_catalog import (
     CatalogSettings,
+    SyncedFileIO,
+    paths_written,
     write_hint,
 )
 from ottla.lake.tables.iceberg_entries import (
@@ -157,7 +159,8 @@ class IcebergLog(TableLog):
             if old and not dry_run:
                 # Set in this process only, and not stored.
                 table.metadata.properties[_RETRIES] = "0"
-                table.maintenance.expire_snapshots().by_ids(old).commit()
+                with _removed_where_refused(table):
+                    table.maintenance.expire_snapshots().by_ids(old).commit()
                 self._write_hint(table)
                 for path in unneeded:
                     self._store.remove(path)
@@ -181,7 +184,8 @@ class IcebergLog(TableLog):
         # Another commit may come first, or an answer may be lost. The next try finds out which
         # from the log.
         with self._refused_commit():
-            self._try(table, manifest, digest, columns)
+            with _removed_where_refused(table):
+                self._try(table, manifest, digest, columns)
             self._write_hint(table)
         return True
 
@@ -331,3 +335,20 @@ class IcebergLog(TableLog):
             of_disk = isinstance(error, OSError | SQLAlchemyError)
             refusal = refusal_of_disk(error) if of_disk else None
             raise (refusal or self._failed(error)) from error
+
+
+@contextmanager
+def _removed_where_refused(table: Table) -> Iterator[None]:
+    """Remove the metadata files of a commit that failed because the disk is full or read-only.
+
+    Otherwise a full disk would fill up with unused files. A commit changes the catalog last, so
+    such a failure means that nothing was committed.
+    """
+    with paths_written() as paths:
+        try:
+            yield
+        except (OSError, SQLAlchemyError) as error:
+            if refusal_of_disk(error) is not None and isinstance(table.io, SyncedFileIO):
+                for path in (*table.io.written, *paths):
+                    path.unlink(missing_ok=True)
+            raise

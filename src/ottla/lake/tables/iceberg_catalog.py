@@ -10,8 +10,9 @@ them.
 import io
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,6 +28,25 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
+
+
+class _Written(threading.local):
+    """The paths of files that this thread writes; None unless they are being collected."""
+
+    paths: list[Path] | None = None
+
+
+_written = _Written()
+
+
+@contextmanager
+def paths_written() -> Iterator[list[Path]]:
+    """Collect the paths of files that this thread begins to write within the context."""
+    before, _written.paths = _written.paths, []
+    try:
+        yield _written.paths
+    finally:
+        _written.paths = before
 
 
 class _SyncedStream(io.BufferedWriter):
@@ -53,27 +73,38 @@ class _SyncedStream(io.BufferedWriter):
 
 
 class _SyncedFile(PyArrowFile):  # type: ignore[misc]
+    def __init__(self, location: str, path: str, made_by: "SyncedFileIO") -> None:
+        super().__init__(location, path, made_by.fs_by_scheme("file", None))
+        self._local = Path(path)
+        self._made_by = made_by
+
     def create(self, overwrite: bool = False) -> OutputStream:
-        path = Path(PyArrowFileIO.parse_location(self.location)[2])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _SyncedStream(path, overwrite=overwrite)
+        self._local.parent.mkdir(parents=True, exist_ok=True)
+        self._made_by.written.append(self._local)
+        if _written.paths is not None:
+            _written.paths.append(self._local)
+        return _SyncedStream(self._local, overwrite=overwrite)
 
 
 class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
     """Writes local files and forces them to disk. pyiceberg finds it by name (`py-io-impl`).
 
-    Without it, a power failure may leave a catalog that names an empty file.
+    Without it, a power failure may leave a catalog that names an empty file. `written` has the
+    paths of all files that it created.
     """
 
+    def __init__(self, properties: Any = None) -> None:
+        super().__init__(properties or {})
+        self.written: list[Path] = []
+
     def new_output(self, location: str) -> Any:
-        path = self.parse_location(location, self.properties)[2]
-        return _SyncedFile(location, path, self.fs_by_scheme("file", None))
+        return _SyncedFile(location, self.parse_location(location, self.properties)[2], self)
 
     def delete(self, location: Any) -> None:
         """Delete a file; a missing file is no error, as in object stores.
 
-        Another writer or an expiry may have removed it first. For each such file, pyiceberg would
-        print a warning although nothing is wrong.
+        Another writer, an expiry or the handling of a full disk may have removed it first. For each
+        such file, pyiceberg would print a warning although nothing is wrong.
         """
         with suppress(FileNotFoundError):
             super().delete(location)
