@@ -23,8 +23,8 @@ import bench.known_client as known
 from bench.figures import AT_MOST, Figure, Scale, spread
 from bench.sides import child, create_topic
 from ottla.client.admin import Admin
+from ottla.operations.certificates import make_development_files
 from rig.broker import ottla
-from rig.certificates import make_development_files
 from rig.nodes import Node
 from rig.probe import free_port
 

@@ -20,9 +20,9 @@ from typing import Any
 from bench.consume import fill
 from bench.figures import AT_MOST, Figure, Scale, ratio
 from bench.sides import NO_FSYNC, alternate, child, topic
+from ottla.operations.certificates import make_development_files
 from rig import kafka as kafka_rig
 from rig.broker import ottla
-from rig.certificates import make_development_files
 from rig.kafka import kafka
 from rig.memory import warm
 from rig.nodes import Node

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ottla.client import sync
+from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from rig.broker import ottla
-from rig.certificates import DevelopmentFiles, make_development_files
 from rig.issuer import AUDIENCE, Issuer, serving
 from rig.kafka import kafka
 from rig.nodes import Node

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rig.certificates import DevelopmentFiles, make_development_files
+from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from rig.probe import free_port
 from rig.zookeeper import Ensemble, zookeeper
 

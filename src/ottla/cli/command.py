@@ -39,6 +39,7 @@ _COMMANDS = {
     "audit": ("ottla.cli.audit:audit", "Read and verify audit logs."),
     "user": ("ottla.cli.user:user", "Say who can log in."),
     "token": ("ottla.cli.token:token", "Make tokens to log in with."),
+    "certs": ("ottla.cli.certs:certs", "Make certificates for a laptop."),
     "store": ("ottla.cli.store:store", "Protect the nodes in ZooKeeper."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),

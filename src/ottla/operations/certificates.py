@@ -1,4 +1,4 @@
-"""Creates a certificate authority and certificates; needs the extra `cryptography`."""
+"""Creates a certificate authority and certificates for a laptop; needs the extra `cryptography`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ottla.base.private_files import make_private_folder, write_private
+
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY_DAYS = 3650
 _DAYS = 397
@@ -36,6 +38,73 @@ class Issued:
     def pem(self) -> bytes:
         """Return key and certificate in one PEM text, for `ssl.keystore.location`."""
         return key_pem(self.key) + self.certificate.public_bytes(Encoding.PEM)
+
+
+@dataclass(frozen=True, slots=True)
+class DevelopmentFiles:
+    """The paths of the created files. `authority_is_new`: the folder had no authority before."""
+
+    folder: Path
+    authority_is_new: bool
+
+    @property
+    def authority(self) -> Path:
+        return self.folder / "ca.pem"
+
+    @property
+    def authority_key(self) -> Path:
+        return self.folder / "ca.key"
+
+    @property
+    def server(self) -> Path:
+        return self.folder / "server.pem"
+
+    @property
+    def client(self) -> Path:
+        return self.folder / "client.pem"
+
+    @property
+    def server_properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def client_properties(self) -> Path:
+        return self.folder / "client.properties"
+
+
+def make_development_files(
+    folder: Path, hosts: Iterable[str], user: str, now: datetime
+) -> DevelopmentFiles:
+    """Make certificates for a broker at `hosts` and for a client, and settings of both.
+
+    They are signed by the authority in the folder, or by a new one if there is none. Raises
+    OSError, and ValueError if the authority's files cannot be read.
+    """
+    folder = folder.absolute()
+    make_private_folder(folder)
+    found = DevelopmentFiles(folder, authority_is_new=False)
+    if found.authority_key.exists():
+        authority = load_authority(found.authority, found.authority_key)
+    else:
+        found = DevelopmentFiles(folder, authority_is_new=True)
+        authority = new_authority("Ottla development authority", now)
+        write_private(found.authority_key, key_pem(authority.key))
+        write_private(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
+    # Keep the host names of the old certificate, because a running broker reloads the new one.
+    former = [] if found.authority_is_new else _hosts_in(found.server)
+    names = list(dict.fromkeys([*hosts, *former, *LOCAL_HOSTS]))
+    write_private(found.server, issue(authority, names[0], now, hosts=names).pem)
+    write_private(found.client, issue(authority, user, now).pem)
+    write_private(found.server_properties, _server_settings(found).encode())
+    write_private(found.client_properties, _client_settings(found).encode())
+    return found
+
+
+def _hosts_in(path: Path) -> list[str]:
+    try:
+        return hosts_of(x509.load_pem_x509_certificate(path.read_bytes()))
+    except (FileNotFoundError, ValueError):
+        return []
 
 
 def load_authority(certificate: Path, key: Path) -> Issued:
@@ -177,3 +246,26 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ip_address(host))
     except ValueError:
         return x509.DNSName(host)
+
+
+def _server_settings(files: DevelopmentFiles) -> str:
+    return (
+        "# A broker with TLS. For certificates of clients: ssl.client.auth=required\n"
+        "listeners=SSL://:9093\n"
+        "security.inter.broker.protocol=SSL\n"
+        "ssl.keystore.type=PEM\n"
+        f"ssl.keystore.location={files.server}\n"
+        "ssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={files.authority}\n"
+        "ssl.client.auth=requested\n"
+    )
+
+
+def _client_settings(files: DevelopmentFiles) -> str:
+    return (
+        "security.protocol=SSL\n"
+        "ssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={files.authority}\n"
+        "ssl.keystore.type=PEM\n"
+        f"ssl.keystore.location={files.client}\n"
+    )

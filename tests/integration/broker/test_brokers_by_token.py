@@ -3,13 +3,13 @@
 import asyncio
 from datetime import UTC, datetime
 
-from rig.certificates import make_development_files
 from rig.issuer import AUDIENCE, Issuer, serving
 
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
+from ottla.operations.certificates import make_development_files
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from tests.integration.broker.broker_client import until
 

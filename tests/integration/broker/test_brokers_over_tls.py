@@ -4,14 +4,13 @@ import asyncio
 from datetime import UTC, datetime
 
 import pytest
-from rig.certificates import make_development_files
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
-from ottla.operations.certificates import issue, new_authority
+from ottla.operations.certificates import issue, make_development_files, new_authority
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.integration.broker.broker_client import until

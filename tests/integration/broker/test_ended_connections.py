@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 import pytest
 from rig.broker import ottla as broker_process
-from rig.certificates import make_development_files
 from rig.probe import free_port
 
 import ottla.testing
 from ottla.network.connection import Connection
+from ottla.operations.certificates import make_development_files
 from ottla.security.sasl.scram_server import ScramServer
 
 VERSIONS = struct.pack(">ihhih", 12, 18, 0, 7, 2) + b"me"

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from rig.certificates import make_development_files
 from rig.issuer import Issuer, serving
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -25,6 +24,7 @@ from ottla.network.oauth.tokens import (
     TokenSource,
     from_endpoint,
 )
+from ottla.operations.certificates import make_development_files
 from ottla.security.sasl.bearer import Token
 
 CREDENTIALS = ClientCredentials("alice", "s3cret", "kafka")

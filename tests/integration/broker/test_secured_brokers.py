@@ -5,15 +5,13 @@ import logging
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from rig.certificates import make_development_files
-
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.coordination.interface.store import Create
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.nodes import encode_configs
-from ottla.operations.certificates import issue, new_authority
+from ottla.operations.certificates import issue, make_development_files, new_authority
 from ottla.security.sasl.scram_keys import (
     ScramMechanism,
     credential_of,

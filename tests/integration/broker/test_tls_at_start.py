@@ -6,12 +6,16 @@ from datetime import timedelta
 
 import pytest
 from cryptography import x509
-from rig.certificates import make_development_files
 
 from ottla.base.errors import OttlaError
 from ottla.broker.configs.configs import ResourceType
 from ottla.coordination.memory.memory import MemoryStore
-from ottla.operations.certificates import issue, load_authority, new_authority
+from ottla.operations.certificates import (
+    issue,
+    load_authority,
+    make_development_files,
+    new_authority,
+)
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from tests.integration.broker.broker_client import running
 from tests.integration.broker.test_tls_listener import NOW, _serial, client_side, run, settings

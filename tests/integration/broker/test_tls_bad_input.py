@@ -10,14 +10,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from rig.certificates import make_development_files
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
 from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.security import security_of
 from ottla.client.connection.view import Address
-from ottla.operations.certificates import issue, load_authority
+from ottla.operations.certificates import issue, load_authority, make_development_files
 from tests.integration.broker.broker_client import running, until
 from tests.integration.broker.old_certificates import AUTHORITY, CLIENT
 from tests.integration.broker.test_tls_listener import (

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from rig.certificates import make_development_files
 
+from ottla.operations.certificates import make_development_files
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.integration.broker.broker_client import until

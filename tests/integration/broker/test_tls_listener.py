@@ -14,7 +14,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
-from rig.certificates import make_development_files
 from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -22,7 +21,12 @@ from ottla.base.settings.alter import Alteration, AlterOperation
 from ottla.base.settings.resolve import ConfigSource
 from ottla.broker.configs.configs import ResourceType
 from ottla.network.tls import source
-from ottla.operations.certificates import issue, load_authority, new_authority
+from ottla.operations.certificates import (
+    issue,
+    load_authority,
+    make_development_files,
+    new_authority,
+)
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.integration.broker.broker_client import Client, running, until

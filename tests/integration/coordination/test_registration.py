@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 from kazoo.client import KazooClient
-from rig.certificates import make_development_files
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.coordination.connect import connect
+from ottla.operations.certificates import make_development_files
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 PATH = "/brokers/ids/1"

@@ -18,7 +18,6 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from rig.broker import ottla
-from rig.certificates import DevelopmentFiles, make_development_files
 from rig.consumer import close, read
 from rig.issuer import AUDIENCE, Issuer, serving
 from rig.nodes import Node
@@ -28,6 +27,7 @@ from rig.tools import Tools
 
 from ottla.client import ClientError, sync
 from ottla.client.ranges import RangeClient
+from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from tests.system.clients.test_java_clients import (
     consumer_of,
     items,

@@ -21,11 +21,12 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaConsumer, KafkaProducer
 from rig.broker import ottla
-from rig.certificates import make_development_files
 from rig.nodes import Node
 from rig.probe import free_port
 from rig.secret_search import register
 from rig.tools import CONFIGS, TOPICS, Tools
+
+from ottla.operations.certificates import make_development_files
 
 ALICE, PASSWORD = "alice", "correct-horse-battery"
 WRONG = "not-the-password"

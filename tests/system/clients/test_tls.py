@@ -12,7 +12,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 from rig.broker import ottla
-from rig.certificates import make_development_files
 from rig.consumer import close, read
 from rig.probe import free_port
 from rig.secret_search import register
@@ -20,6 +19,7 @@ from rig.secret_search import register
 from ottla.client import AdminOptions, sync
 from ottla.client.common.errors import ConnectionFailed
 from ottla.client.ranges import RangeClient
+from ottla.operations.certificates import make_development_files
 from tests.system.clients.test_java_clients import consumer_of, items, producer_of, record
 
 NOW = datetime.now(UTC)

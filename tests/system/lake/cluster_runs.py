@@ -20,7 +20,6 @@ from chaos.hosts import TOOLS, network
 from confluent_kafka import Producer
 from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem
 from rig.broker import ottla
-from rig.certificates import make_development_files
 from rig.java import java_home
 from rig.loopback_hosts import LoopbackHosts
 from rig.nodes import Node
@@ -32,6 +31,7 @@ from rig.spark_cluster import Network, SparkCluster, spark_cluster
 from ottla.client import sync
 from ottla.lake import files as lake_files
 from ottla.lake import verify
+from ottla.operations.certificates import make_development_files
 
 BUCKET = "lake"
 WORKERS = ("one", "two")

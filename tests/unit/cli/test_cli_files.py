@@ -85,6 +85,7 @@ def test_every_command_that_opens_a_connection_takes_the_settings_of_clients() -
         ("start",),
         ("broker", "run"),
         ("config", "explain"),
+        ("certs", "dev"),
         ("log", "dump"),
         ("audit", "show"),
         ("audit", "verify"),

@@ -27,9 +27,10 @@ class ConsumerOptions(TypedDict, total=False):
     where to start if a partition has no committed offset, or its offset is no longer in the log:
     `earliest` (default: skip nothing), `latest` or `none` (raise). `partition_assignment_strategy`:
     in order of preference, `range`, `roundrobin`, `sticky`, `cooperative-sticky` or an `Assignor`;
-    a group uses one that all its members offer. `key_deserializer`, `value_deserializer`: called with keys
-    and values that are not None, of records returned one by one. `bootstrap_timeout_ms`: how long
-    to wait for a first answer of any bootstrap address before BootstrapFailed is raised. `config`:
+    a group uses one that all its members offer. `key_deserializer`, `value_deserializer`: called
+    with keys and values that are not None, of records returned one by one. `bootstrap_timeout_ms`:
+    how long to wait for a first answer of any bootstrap address before BootstrapFailed is raised.
+    `config`:
     settings of Kafka's clients for TLS and logins, as a mapping or the path of a file; with None
     the client reads the file that OTTLA_CONFIG names.
     """
