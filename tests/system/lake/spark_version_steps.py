@@ -45,6 +45,12 @@ class Steps:
     def read(self) -> None:
         require(self.frame().count(), ROWS)
 
+    def push_down(self) -> None:
+        """A condition on the partition decides what is planned."""
+        frame = self.frame().where("partition = 1")
+        require(0 < frame.count() < ROWS, True)
+        require(frame.rdd.getNumPartitions(), 1)
+
     def stream(self) -> None:
         require(self.streamed("stream", {}), ROWS)
 
@@ -123,7 +129,7 @@ def main(bootstrap: str, topic: str, folder: str) -> None:
     print(json.dumps(["pyspark", pyspark.__version__]), flush=True)
     print(json.dumps(["pandas", pd.__version__]), flush=True)
     for step in (
-        *(steps.load, steps.verify, steps.read, steps.stream, steps.limits),
+        *(steps.load, steps.verify, steps.read, steps.push_down, steps.stream, steps.limits),
         *(steps.follow, steps.write, steps.write_stream),
     ):
         print(json.dumps([step.__name__, tried(step)]), flush=True)

@@ -9,7 +9,7 @@ reads ranges of offsets of about `bytesPerTask`. Aborted transactions are left o
 a range cannot be explained, the query fails.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.edges.sink import OttlaStreamWriter, OttlaWriter
 from ottla.lake.edges.sink_options import sink_options
 from ottla.lake.model.schema import SOURCE_COLUMNS
+from ottla.lake.source.narrowing import Narrowing, condition_of
 from ottla.lake.source.planner import StreamPlanner
 from ottla.lake.source.source_options import LATEST, StreamOptions, parse_options, wrong
 from ottla.lake.source.stream_offset import StreamOffset, from_json, to_json
@@ -50,15 +51,39 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
 
     def __init__(self, options: StreamOptions) -> None:
         self._options = options
+        self._narrowing = Narrowing()
+        self.pushFilters = _PushFilters(self._narrowing)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the tasks of the query, as Spark's partitions."""
-        tasks = planned_tasks(self._options)
+        tasks = planned_tasks(self._options, self._narrowing)
         # Return at least one partition. Without any, Spark would read one that is not planned here.
         return [InputPartition(ranges) for ranges in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_task(partition.value, self._options)
+
+
+class _PushFilters:
+    """The method `pushFilters` of a reader, which Spark calls if filter pushdown is enabled.
+
+    By default, `spark.sql.python.filterPushdown.enabled` is false. Then Spark refuses a reader that
+    overrides `pushFilters`, which it checks by `__func__`. So `__func__` is the method of Spark's
+    own class here.
+    """
+
+    # Spark has this method from 4.1 on.
+    __func__ = staticmethod(getattr(DataSourceReader, "pushFilters", id))
+
+    def __init__(self, narrowing: Narrowing) -> None:
+        self._narrowing = narrowing
+
+    def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
+        """Narrow the plan, and yield the filters that Spark still has to apply."""
+        for pushed in filters:
+            condition = condition_of(pushed)
+            if condition is None or not self._narrowing.takes(condition):
+                yield pushed
 
 
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.

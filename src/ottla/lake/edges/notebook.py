@@ -27,6 +27,7 @@ from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS, VALIDITY
 from ottla.lake.rows.key_changes import holds_at
 from ottla.lake.source.access import BOOTSTRAP, config_of_process
+from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.source_options import parse_options
 from ottla.lake.source.tasks import planned_tasks, read_task
 from ottla.lake.tables.opening import existing_table
@@ -103,7 +104,7 @@ class TopicRows(LakeRows):
 
         With a limit, only the offsets that were read are checked.
         """
-        tasks = planned_tasks(self._options)
+        tasks = planned_tasks(self._options, Narrowing())
         found = (batch for task in tasks for batch in read_task(task, self._options))
         return _limited(found, self._limit)
 
@@ -267,7 +268,7 @@ def _for_hadoop(address: str) -> str:
 
 
 def register(spark: Any) -> None:
-    """Register the data source `ottla` in the session `spark`.
+    """Register the data source `ottla` in the session `spark`, with filter pushdown.
 
     Spark finds the data source without this if its workers' Python has the package `pyspark_ottla`.
     For Spark Connect, a setting makes the server leave TLS and login options out of its event log,
@@ -282,6 +283,8 @@ def register(spark: Any) -> None:
     except PySparkException as error:
         if "ALREADY_EXISTS" not in str(error.getCondition()):
             raise
+    # Spark 4.0 does not have this setting, and ignores it.
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
     if is_connect and not spark.conf.get(_REDACTION, ""):
         spark.conf.set(_REDACTION, _OPTIONS)

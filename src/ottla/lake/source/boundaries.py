@@ -4,7 +4,7 @@ The cluster is asked only for offsets by time; everything else is in the topic's
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -16,6 +16,7 @@ from ottla.ledger.partition import PartitionLedger
 
 T = TypeVar("T")
 Offsets = Mapping[int, int]
+Narrowed = Callable[[Offsets, Offsets], tuple[Offsets, Offsets]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,17 @@ def limits_of_read(
     start: Boundary,
     end: Boundary,
     last_load: Offsets,
+    narrowed: Narrowed,
 ) -> Limits:
-    """Return the limits of a query. `last_load` has the positions for the boundary `last-load`."""
-    starts = offsets_of(cluster, described, start, last_load)
-    ends = offsets_of(cluster, described, end, last_load, unnamed="latest")
+    """Return the limits of a query.
+
+    `last_load` has the positions for the boundary `last-load`. `narrowed` applies the query's
+    conditions to the starts and ends.
+    """
+    starts, ends = narrowed(
+        offsets_of(cluster, described, start, last_load),
+        offsets_of(cluster, described, end, last_load, unnamed="latest"),
+    )
     return limits_between(described, starts, ends, last_load if start.kind == "last-load" else {})
 
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from ottla.lake.source.boundaries import Limits, assigned, boundaries, chosen, l
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.source.ledgers import judged, skipped_lines
+from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.reader import read_range
 from ottla.lake.source.source_options import StreamOptions
 from ottla.lake.tables.opening import existing_table
@@ -58,8 +60,8 @@ class TopicRead(NamedTuple):
     limits: Limits
 
 
-def planned_tasks(options: StreamOptions) -> list[TaskRanges]:
-    """Return the tasks of a query with these options.
+def planned_tasks(options: StreamOptions, narrowing: Narrowing) -> list[TaskRanges]:
+    """Return the tasks of a query with these options, whose ranges `narrowing` limits.
 
     Raises OttlaError if records were deleted, unless the options accept that.
     """
@@ -71,7 +73,10 @@ def planned_tasks(options: StreamOptions) -> list[TaskRanges]:
         for name in names:
             found = cluster.describe(name)
             described = replace(found, bounds=assigned(name, found.bounds, options))
-            limits = limits_of_read(cluster, described, starts[name], ends[name], positions)
+            since_ms = narrowing.since_ms
+            since = {} if since_ms is None else cluster.offsets_at(name, since_ms)
+            narrow = partial(narrowing.narrowed, name, since=since)
+            limits = limits_of_read(cluster, described, starts[name], ends[name], positions, narrow)
             planned.append(TopicRead(described, limits))
             for line in held_back_in(cluster, options.brokers, described, limits.ends):
                 _log.warning("%s", line)
