@@ -60,6 +60,7 @@ from ottla.lake.write.follow import follow
 from ottla.lake.write.load import load
 from ottla.lake.write.publish import (
     PublishOptions,
+    PublishPace,
     PublishProgress,
     PublishResult,
     publish,
@@ -99,6 +100,7 @@ __all__ = [
     "PartitionLedger",
     "Progress",
     "PublishOptions",
+    "PublishPace",
     "PublishProgress",
     "PublishResult",
     "Range",

@@ -21,13 +21,19 @@ def run(node: Node, *words: str) -> str:
     return done.output
 
 
-def test_command_says_what_it_did(node: Node, make_topic: MakeTopic, tmp_path: Path) -> None:
+def test_command_says_what_is_left_and_what_it_did(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
     topic = make_topic(node, partitions=2)
     file = tmp_path / "f.csv"
     file.write_text("code,at,n\n" + "".join(f"c{n % 3},{n},{n}\n" for n in range(10)))
     words = (str(file), "--to", topic, "--key", "code", "--timestamp", "at", "--value", "n")
 
-    first = run(node, *words)
+    assert (
+        run(node, *words, "--dry-run") == "left to publish: 1 file; published before: 0 records\n"
+    )
+    assert committed(node, topic) == {0: [], 1: []}
+    first = run(node, *words, "--records-per-second", "100000")
     assert first.startswith("10 records in ")
     assert first.endswith("s; published before: 0 records\n")
     assert run(node, *words) == f"nothing new in {file}; published before: 10 records\n"

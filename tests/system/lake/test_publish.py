@@ -16,7 +16,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Fields, run_here
+from ottla.lake import Fields, PublishPace, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.test_sink import committed
 
@@ -135,16 +135,20 @@ def test_files_of_each_kind(node: Node, make_topic: MakeTopic, tmp_path: Path) -
 def test_files_added_behind_are_published_and_others_refused(
     node: Node, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
-    """A source that has changed before the position is refused."""
+    """A dry run says what is left; a source that has changed before the position is refused."""
     topic, folder = make_topic(node, partitions=2), tmp_path / "in"
     write_lines(folder, 0, 100, 30)
 
-    def publish() -> ottla.lake.PublishResult:
+    def publish(**named: bool) -> ottla.lake.PublishResult:
         fields = Fields(key="k")
-        return ottla.lake.publish(str(folder), topic, bootstrap=node.bootstrap, fields=fields)
+        return ottla.lake.publish(
+            str(folder), topic, bootstrap=node.bootstrap, fields=fields, **named
+        )
 
+    assert publish(dry_run=True).files_left == 4
     assert publish().records == 100
     write_lines(folder, 100, 160, 30)
+    assert publish(dry_run=True).files_left == 3  # The last file may have rows left.
     assert publish().records == 60
     require_all(node, topic, 160)
     (folder / "0").mkdir()
@@ -173,6 +177,20 @@ def test_wrong_words_are_refused_before_anything_is_sent(
         with pytest.raises(OttlaError, match=words):
             publish(source, to, fields)
     assert contents(node, topic) == {0: []}
+
+
+def test_pace_is_kept_and_slow_rows_are_committed_early(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """No faster than said; the lower bound alone is checked."""
+    topic = make_topic(node, partitions=1)
+    write_lines(tmp_path / "in", 0, 100, 50)
+    began_s = time.monotonic()
+    ottla.lake.publish(
+        str(tmp_path / "in"), topic, bootstrap=node.bootstrap, pace=PublishPace(records_per_s=100)
+    )
+    assert time.monotonic() - began_s >= 0.9
+    require_all(node, topic, 100)
 
 
 def test_second_run_at_once_fences_the_first(
@@ -206,15 +224,14 @@ def test_second_run_at_once_fences_the_first(
 def child(node: Node, topic: str, folder: Path, step: str) -> "subprocess.Popen[bytes]":
     """A publish in a process of its own, which kills itself at the third time of `step`."""
     program = f"""
-import os, time, ottla.lake
+import os, ottla.lake
 seen = []
 def at(step):
-    time.sleep(0.002)
     seen.append(step)
     if step == {step!r} and seen.count(step) == (1 if step in {STEPS[:2]!r} else 3):
         os.kill(os.getpid(), 9)
 ottla.lake.publish({str(folder)!r}, {topic!r}, bootstrap={node.bootstrap!r}, on_step=at,
-    fields=ottla.lake.Fields(key="k"), transaction_records=50)
+    fields=ottla.lake.Fields(key="k"), transaction_records=50, pace=ottla.lake.PublishPace(20_000))
 """
     return subprocess.Popen([sys.executable, "-c", program])
 

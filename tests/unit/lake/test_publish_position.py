@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.client import OffsetAndMetadata
 from ottla.lake.rows.publish_row import Row
-from ottla.lake.write.publish import as_offset, from_offset, position_at, start_of
+from ottla.lake.write.publish import PublishPace, as_offset, from_offset, position_at, start_of
 from ottla.lake.write.publish_source import RAW, Fields, SourceFile, as_row, milliseconds, over
 
 FILES = [SourceFile("a.csv", 10), SourceFile("b.csv", 20), SourceFile("c.csv", 30)]
@@ -45,6 +45,18 @@ def test_source_that_has_changed_is_refused(files: list[SourceFile], words: str)
     """A row number in other rows means other rows: some would be lost or doubled."""
     with pytest.raises(OttlaError, match=words):
         start_of(position_at(FILES, 1, 7, 107), files)
+
+
+def test_pace_is_the_slower_of_records_and_bytes() -> None:
+    assert PublishPace().delay_s(10, 10, 0.0) == 0.0
+    assert PublishPace(records_per_s=10).delay_s(20, 0, 0.5) == 1.5
+    assert PublishPace(bytes_per_s=100).delay_s(20, 50, 0.5) == 0.0
+    assert PublishPace(records_per_s=10, bytes_per_s=10).delay_s(20, 50, 1.0) == 4.0
+    assert [PublishPace(records_per_s=r).rows_at_once for r in (1, 200, 1_000_000)] == [
+        1,
+        10,
+        1_000,
+    ]
 
 
 def test_columns_become_a_record() -> None:

@@ -8,6 +8,7 @@ from ottla.base.quantities import counted
 from ottla.cli.common import options
 from ottla.cli.lake.arguments import import_lake
 from ottla.cli.lake.results import ProgressLine
+from ottla.cli.text import words
 from ottla.cli.text.output import show_one
 
 
@@ -26,12 +27,18 @@ from ottla.cli.text.output import show_one
 @click.option(
     "--partition", default=None, metavar="COLUMN", help="Their partitions. Default: by the key."
 )
+@click.option("--records-per-second", type=click.FloatRange(min=0, min_open=True), default=None)
+@click.option("--bytes-per-second", type=words.size, metavar="RATE", help="Such as 10MB.")
+@click.option("--dry-run", is_flag=True, help="Show what is left to publish, and do nothing.")
 @options.bootstrap
 @options.output
 def publish(
     source: str,
     topic: str,
     name: str | None,
+    records_per_second: float | None,
+    bytes_per_second: int | None,
+    dry_run: bool,
     bootstrap: str,
     form: str,
     **columns: str | None,
@@ -42,8 +49,8 @@ def publish(
 
     \b
     ottla lake publish /lake/flights --to flights-again
-    ottla lake publish flights.csv --to flights --key carrier --timestamp time_hour
-    ottla lake publish events.jsonl --to events
+    ottla lake publish flights.csv --to flights --key carrier --records-per-second 5000
+    ottla lake publish events.jsonl --to events --dry-run
 
     Rows keep their order within each partition. Killed at any moment, the same command continues
     where it was: consumers with read_committed see each row exactly once.
@@ -56,6 +63,8 @@ def publish(
             bootstrap=bootstrap,
             fields=lake.Fields(**columns) if any(columns.values()) else None,
             name=name,
+            pace=lake.PublishPace(records_per_second, bytes_per_second),
+            dry_run=dry_run,
             on_progress=lambda now: line.renew(
                 f"{counted(now.total, 'record')}, file {now.files_done + 1} of {now.files}: "
                 f"{now.file} …"
@@ -65,7 +74,11 @@ def publish(
         show_one("json", asdict(done))
         return
     before = counted(done.total - done.records, "record")
-    if not done.records:
+    if dry_run:
+        rows = "" if done.rows_left is None else f"{counted(done.rows_left, 'row')} in "
+        left = counted(done.files_left, "file")
+        click.echo(f"left to publish: {rows}{left}; published before: {before}")
+    elif not done.records:
         click.echo(f"nothing new in {source}; published before: {before}")
     else:
         click.echo(

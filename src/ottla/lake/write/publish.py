@@ -29,8 +29,35 @@ _TRANSACTION_S = 10.0
 _TIMEOUT_MS = 120_000
 # Identifies offset metadata that a publish wrote.
 _KIND = "ottla publish"
-# The clock is checked after this many rows.
-_ROWS_AT_ONCE = 1_000
+# With a rate limit, the clock is checked about this many times per second.
+_LOOKS_PER_S = 20
+_ROWS_AT_ONCE_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPace:
+    """The rate limits of a publish. None means no limit."""
+
+    records_per_s: float | None = None
+    bytes_per_s: float | None = None
+
+    def delay_s(self, records: int, size_bytes: int, elapsed_s: float) -> float:
+        """Return the seconds to wait, after sending so much in `elapsed_s`, to keep the limits."""
+        due_s = 0.0
+        if self.records_per_s is not None:
+            due_s = records / self.records_per_s
+        if self.bytes_per_s is not None:
+            due_s = max(due_s, size_bytes / self.bytes_per_s)
+        return max(0.0, due_s - elapsed_s)
+
+    @property
+    def rows_at_once(self) -> int:
+        """Return how many rows may be sent between two checks of the clock."""
+        if self.bytes_per_s is not None:
+            return 1
+        if self.records_per_s is None:
+            return _ROWS_AT_ONCE_MAX
+        return max(1, min(_ROWS_AT_ONCE_MAX, int(self.records_per_s / _LOOKS_PER_S)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +74,7 @@ class PublishProgress:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """The result of a publish. Records and bytes are of this run; `total` is of all runs."""
+    """The result of a publish or a dry run. `rows_left` is None if counting needs reading files."""
 
     records: int
     bytes: int
@@ -55,6 +82,8 @@ class PublishResult:
     files: int
     seconds: float
     name: str
+    files_left: int = 0
+    rows_left: int | None = None
 
 
 class PublishOptions(SourceOptions, TableOptions, total=False):
@@ -62,6 +91,8 @@ class PublishOptions(SourceOptions, TableOptions, total=False):
 
     fields: Annotated[Fields | None, Option("The columns that make a record.")]
     name: Annotated[str | None, Option("What this publish is known by when it goes on.")]
+    pace: Annotated[PublishPace, Option("The limits of its rate.", PublishPace())]
+    dry_run: Annotated[bool, Option("Return what is left to publish, and do nothing.")]
     transaction_records: Annotated[int, Option("The most of a transaction.", 100_000)]
     on_progress: Annotated[
         Callable[[PublishProgress], None],
@@ -88,6 +119,8 @@ def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> Publi
     with RangeClient(brokers.bootstrap, client_id="ottla-publish", config=config) as client:
         # Check the topic first: a mistyped topic must not fence a running publish.
         client.topic(topic)
+    if given["dry_run"]:
+        return _plan(found, _position(brokers, group, topic), chosen)
     with sync.Producer(
         brokers.bootstrap,
         client_id="ottla-publish",
@@ -216,10 +249,12 @@ class _Run:
         self._source = source
         self._topic = topic
         self._group = group
+        self._pace = given["pace"]
         self._most = given["transaction_records"]
         self._on_step = given["on_step"]
         self._on_progress = given["on_progress"]
-        self._stride = min(_ROWS_AT_ONCE, self._most)
+        self._stride = min(self._pace.rows_at_once, self._most)
+        self._began_s = time.monotonic()
         self._begun_s = 0.0  # When the open transaction began; 0 if none is open.
         self._in_transaction = 0
         self.records = self.bytes = self.total = 0
@@ -258,10 +293,14 @@ class _Run:
         self.bytes += len(record.key or b"") + len(record.value or b"")
 
     def _look(self, place: int, row: int) -> None:
-        """Commit if the transaction is old or large enough."""
-        age_s = time.monotonic() - self._begun_s
-        if self._in_transaction >= self._most or age_s >= _TRANSACTION_S:
+        """Commit if the transaction is old or large enough, and wait to keep the rate limits."""
+        now_s = time.monotonic()
+        delay_s = self._pace.delay_s(self.records, self.bytes, now_s - self._began_s)
+        age_s = now_s - self._begun_s
+        if self._in_transaction >= self._most or age_s + delay_s >= _TRANSACTION_S:
             self._commit(place, row)
+        if delay_s > 0:
+            time.sleep(delay_s)
 
     def _commit(self, place: int, row: int) -> None:
         self._producer.flush()
@@ -286,6 +325,19 @@ def _position(brokers: Brokers, group: str, topic: str) -> PublishPosition | Non
     with brokers.admin() as admin:
         found = admin.groups.offsets(group).get(TopicPartition(topic, 0))
     return None if found is None else from_offset(found)
+
+
+def _plan(source: PublishSource, position: PublishPosition | None, name: str) -> PublishResult:
+    """Return the result of a dry run: the files and rows that are left to publish."""
+    first, row = start_of(position, source.files)
+    counts = [source.row_count(place) for place in range(first, len(source.files))]
+    known = [count for count in counts if count is not None]
+    left = sum(known) - row if len(known) == len(counts) else None
+    files_left = len(counts)
+    if counts and counts[0] == row:
+        files_left -= 1
+    total = 0 if position is None else position.records
+    return PublishResult(0, 0, total, len(source.files), 0.0, name, files_left, left)
 
 
 def _name_of(source: str, topic: str) -> str:

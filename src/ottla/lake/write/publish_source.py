@@ -163,6 +163,15 @@ class PublishSource:
             for columns in found:
                 yield as_row(self._fields, columns)
 
+    def row_count(self, place: int) -> int | None:
+        """Return a Parquet file's number of rows; None for other files, to avoid reading them."""
+        path = self.files[place].path
+        if not path.endswith(".parquet"):
+            return None
+        with self._store.open(path) as file:
+            count: int = pq.ParquetFile(file).metadata.num_rows
+            return count
+
     def _json_rows(self, file: BinaryIO, path: str) -> Iterator[Row]:
         """Yield one row for each line that is not empty. By default the line is the value."""
         needs_columns = self._fields != Fields()
