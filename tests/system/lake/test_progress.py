@@ -1,4 +1,4 @@
-"""What a load on Spark says of its tasks."""
+"""What Spark says of its tasks while a load runs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,3 +35,17 @@ def test_progress_ends_with_everything_and_leaves_the_session_as_it_was(
     assert (seen[0].tasks_done, seen[0].offsets) == (0, 200)
     assert [one.tasks_done for one in seen] == sorted(one.tasks_done for one in seen)
     assert (seen[-1].offsets_done, seen[-1].bytes_done) == (200, seen[-1].size_bytes)
+
+
+def test_status_tracker_counts_the_tasks_of_a_job_group(spark: Any) -> None:
+    """Of all jobs of the group, and of no other."""
+    from ottla.lake.job.on_spark import _done
+
+    context = spark.sparkContext
+    context.setJobGroup("counted", "")
+    try:
+        spark.range(0, 8, 1, 4).rdd.map(lambda row: row.id).collect()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    spark.range(0, 8, 1, 4).rdd.map(lambda row: row.id).collect()
+    assert _done(context.statusTracker(), "counted") == 4

@@ -91,7 +91,7 @@ class Workers:
             return self._runner(tasks)
         if self._settings.is_here:
             return run_here(tasks, report or ignore_done)
-        return run_on_spark(self._started(), tasks, self._consequence)
+        return run_on_spark(self._started(), tasks, report, self._consequence)
 
     def _started(self) -> Any:
         if self._session is None:
