@@ -1,7 +1,7 @@
 """A process that holds a session and an ephemeral node, and says what it sees.
 
 `python -m tests.integration.coordination.member ADDRESS NAME LEASE_MS` prints a line per event:
-`ready`, `ids NAME,NAME…` after each change, `expired NUMBER`, `error CLASS`. It obeys lines on
+`ready`, `ids NAME,NAME…` after each change, `expired GENERATION`, `error CLASS`. It obeys lines on
 its input: `block SECONDS` keeps its loop from turning, `create PATH` makes a node, `write` makes
 nodes under `/written` for ever and says `wrote COUNT` after each.
 """
@@ -33,7 +33,6 @@ async def main(address: str, name: str, lease_ms: int) -> None:
     store = await connect(address)
     await store.ensure("/ids")
     tasks = set()
-    numbers = itertools.count(1)
 
     async def show() -> None:
         try:
@@ -47,11 +46,11 @@ async def main(address: str, name: str, lease_ms: int) -> None:
         task.add_done_callback(tasks.discard)
 
     async def enter() -> None:
-        number, session = next(numbers), await store.open_session(lease_ms)
+        session = await store.open_session(lease_ms)
         await store.multi([Create(f"/ids/{name}", b"", session)])
 
         def gone() -> None:
-            say("expired", number)
+            say("expired", session.id)
             task = loop.create_task(enter())
             tasks.add(task)
             task.add_done_callback(tasks.discard)
