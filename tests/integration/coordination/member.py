@@ -50,7 +50,7 @@ async def main(address: str, name: str, lease_ms: int) -> None:
         await store.multi([Create(f"/ids/{name}", b"", session)])
 
         def gone() -> None:
-            say("expired", session.id)
+            say("expired", session.generation)
             task = loop.create_task(enter())
             tasks.add(task)
             task.add_done_callback(tasks.discard)

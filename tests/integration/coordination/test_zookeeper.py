@@ -116,6 +116,7 @@ def test_a_session_ended_by_others_is_told_and_followed_by_another(server):
             await store.multi([Create("/again", b"", old)])
         assert await until_done(lambda: store.get("/me")) is None
         new = await store.open_session(LONG_LEASE_MS)
+        assert (old.generation, new.generation) == (1, 2)
         await store.multi([Create("/me", b"", new)])
         assert (await store.get("/me")).owner == new.id != old.id
         assert ended == [1]

@@ -292,6 +292,7 @@ class StoreContract:
             with pytest.raises(SessionExpired):
                 await store.multi([Create("/a", b"", old)])
             new = await store.open_session(LEASE_MS)
+            assert (old.generation, new.generation) == (1, 2)
             await store.multi([Create("/a", b"", new)])
             assert new.id != old.id
 

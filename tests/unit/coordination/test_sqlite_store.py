@@ -335,7 +335,7 @@ def test_a_session_that_shows_no_life_is_ended_by_a_peer(tmp_path):
         assert await awake.get("/me") is None
         with pytest.raises(SessionExpired):
             await still.multi([Create("/me", b"", session)])
-        assert not (await still.open_session(3_600_000)).expired
+        assert (await still.open_session(3_600_000)).generation == 2
         for store in (still, awake):
             await store.close()
 

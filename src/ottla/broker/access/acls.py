@@ -7,7 +7,7 @@ settings.
 import asyncio
 import logging
 from asyncio import Lock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
@@ -40,6 +40,7 @@ from ottla.security.stored import (
 
 _log = logging.getLogger(__name__)
 
+OnChanged = Callable[[str], Awaitable[None]]
 
 # The most ACLs that one request may create or delete, as in Kafka.
 ACLS_PER_REQUEST_MAX = 10_000
@@ -76,16 +77,20 @@ class Acls:
                     acls += _readable(path, pattern, node)
             self.authorizer.set_rules(AclRules(acls))
 
-    async def take(self, entity: str) -> bool:
-        """Read changed ACLs; return whether `entity` is that of ACLs."""
-        path = f"/config/{entity}"
-        pattern = pattern_of(path)
-        if pattern is None:
-            return False
-        async with self._changing:
-            node = await self._store.get(path)
-            self.authorizer.set_pattern(pattern, _readable(path, pattern, node))
-        return True
+    def before(self, others: OnChanged) -> OnChanged:
+        """Return a callback for change notifications: reads ACLs, passes the rest to `others`."""
+
+        async def on_changed(entity: str) -> None:
+            path = f"/config/{entity}"
+            pattern = pattern_of(path)
+            if pattern is None:
+                await others(entity)
+                return
+            async with self._changing:
+                node = await self._store.get(path)
+                self.authorizer.set_pattern(pattern, _readable(path, pattern, node))
+
+        return on_changed
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
         """Return the ACLs that match a filter."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
-from ottla.broker.configs.changes import change_notice
+from ottla.broker.configs.changes import OnChanged, change_notice
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.interface.store import (
     BadVersion,
@@ -60,15 +60,19 @@ class Features:
             _log.info("features are now %s", levels)
             return
 
-    async def take(self, entity: str) -> bool:
-        """Apply changed features; return whether `entity` is theirs."""
-        if entity != _ENTITY:
-            return False
-        node = await self._store.get(paths.CONFIG_FEATURES)
-        if node is not None:
-            levels = decode_features(paths.CONFIG_FEATURES, node.data)
-            await self._take(levels, features_epoch(node.version))
-        return True
+    def before(self, others: OnChanged) -> OnChanged:
+        """Return a callback that applies changed features, and passes other changes to `others`."""
+
+        async def on_changed(entity: str) -> None:
+            if entity != _ENTITY:
+                await others(entity)
+                return
+            node = await self._store.get(paths.CONFIG_FEATURES)
+            if node is not None:
+                levels = decode_features(paths.CONFIG_FEATURES, node.data)
+                await self._take(levels, features_epoch(node.version))
+
+        return on_changed
 
     async def _take(self, levels: Mapping[str, int], epoch: int) -> None:
         # Wait for an update in progress, which was derived from an image without these levels.

@@ -1,6 +1,6 @@
 """The part for all stored data that may change at runtime: settings, quotas, users, ACLs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.metadata_updates import PartitionHost
 from ottla.broker.cluster.part import ClusterPart
-from ottla.broker.configs.changes import ConfigChanges, reading_all
+from ottla.broker.configs.changes import ConfigChanges, OnChanged, reading_all
 from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.features import Features
 from ottla.broker.runtime.part import BrokerPart
@@ -22,8 +22,8 @@ class StoredPart(Protocol):
     async def load(self) -> None:
         """Read all data of the part. Raises StoreError."""
 
-    async def take(self, entity: str) -> bool:
-        """Read changed data of this part; return whether `entity` concerns no other part."""
+    def before(self, others: OnChanged) -> OnChanged:
+        """Return a callback that reads changed data of this part, or passes it to `others`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,13 @@ class ConfigsPart(BrokerPart):
         self._stored = stored
         self.configs = Configs(view, updates, store, settings, host, clock, on_rules_changed)
         self.features = Features(view, updates, store, clock)
-        reload = reading_all(store, self._on_changed, [each.load for each in stored])
-        self._changes = ConfigChanges(store, clock, self._on_changed, reload)
+        on_changed = self.features.before(self.configs.on_changed)
+        loads: list[Callable[[], Awaitable[None]]] = []
+        for each in stored:
+            on_changed = each.before(on_changed)
+            loads.append(each.load)
+        reload = reading_all(store, on_changed, loads)
+        self._changes = ConfigChanges(store, clock, on_changed, reload)
 
     async def start(self) -> None:
         ask = self._patience.ask
@@ -67,13 +72,6 @@ class ConfigsPart(BrokerPart):
         for each in self._stored:
             await ask(each.load)
         self._changes.follow()
-
-    async def _on_changed(self, entity: str) -> None:
-        for part in reversed(self._stored):
-            if await part.take(entity):
-                return
-        if not await self.features.take(entity):
-            await self.configs.on_changed(entity)
 
     async def stop(self) -> None:
         self._changes.stop()

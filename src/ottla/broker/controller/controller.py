@@ -365,6 +365,7 @@ class Controller(BrokerPart):
             return
         active.follow_brokers()
         self._schedule_rebalance(active, requests)
+        jobs.once("marks", topics.mark_topics)
         jobs.once("deletions", topics.on_deletions)
         jobs.once("announcements", topics.on_announcements)
         jobs.once("log dir events", topics.on_log_dir_events)

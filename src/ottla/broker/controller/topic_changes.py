@@ -9,7 +9,7 @@ from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.store_access import Deposed, read_states
 from ottla.broker.topics.operations import removal
 from ottla.controller.deletion import plan_deletion
-from ottla.coordination.interface.store import Delete, NoNode, StoreError
+from ottla.coordination.interface.store import Create, Delete, NodeExists, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, TopicImage
 from ottla.metadata.loader import load_topics
@@ -48,6 +48,17 @@ class TopicChanges:
         # The broker that created the topic may have had an older list of live brokers.
         await active.changes.settle(partitions, "its topic was created")
         active.senders.partitions(partitions)
+
+    async def mark_topics(self) -> None:
+        """Create the node that fences late ISR writes, for topics of an older version."""
+        active = self._active
+        marks = await active.store.children(paths.TOPIC_IDS)
+        for topic in active.context.topics.values():
+            if str(topic.id) not in marks:
+                try:
+                    await active.store.multi([Create(paths.topic_mark(topic.id))])
+                except NodeExists:
+                    continue
 
     async def on_announcements(self) -> None:
         """Handle announced partitions: leaders changed their states, or topics have grown (P17)."""
@@ -165,6 +176,7 @@ class TopicChanges:
             context.topics[topic.name] = found
             active.jobs.once("deletions", self.on_deletions)
             return
+        await self.mark_topics()
         try:
             await active.store.multi([check_controller(active.epoch), *removal(topic)])
         except StoreError as error:

@@ -7,7 +7,7 @@ settings. Clients log in with a token by SCRAM: the user is its id, the password
 import asyncio
 import logging
 from asyncio import Lock
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
@@ -51,6 +51,7 @@ from ottla.security.tokens import (
 
 _log = logging.getLogger(__name__)
 
+OnChanged = Callable[[str], Awaitable[None]]
 # Returns the changed token; None removes it.
 _Decide = Callable[[DelegationToken, int], DelegationToken | None]
 
@@ -88,14 +89,18 @@ class DelegationTokens:
             if name is not None:
                 self._take(name, node)
 
-    async def take(self, entity: str) -> bool:
-        """Read a changed token; return whether `entity` is that of a token."""
-        token_id = token_id_of(entity)
-        if token_id is None:
-            return False
-        async with self._changing:
-            self._take(token_id, await self._store.get(token_path(token_id)))
-        return True
+    def before(self, others: OnChanged) -> OnChanged:
+        """Return a callback for change notifications: reads tokens, passes the rest to `others`."""
+
+        async def on_changed(entity: str) -> None:
+            token_id = token_id_of(entity)
+            if token_id is None:
+                await others(entity)
+                return
+            async with self._changing:
+                self._take(token_id, await self._store.get(token_path(token_id)))
+
+        return on_changed
 
     # -- reading
 

@@ -8,7 +8,7 @@ changed settings.
 import hmac
 import logging
 from asyncio import Lock
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
@@ -25,6 +25,7 @@ from ottla.security.sasl.scram_keys import (
 
 _log = logging.getLogger(__name__)
 
+OnChanged = Callable[[str], Awaitable[None]]
 # The new credential for each mechanism; None removes the credential.
 Wanted = Mapping[ScramMechanism, ScramCredential | None]
 
@@ -54,15 +55,22 @@ class ScramUsers:
                 if user is not None:
                     self._take(user, _configs(path, node.data))
 
-    async def take(self, entity: str) -> bool:
-        """Read changed credentials. Return False: the node of a user also holds quotas."""
-        path = f"/config/{entity}"
-        user = _user_of(path)
-        if user is not None:
-            async with self._changing:
-                node = await self._store.get(path)
-                self._take(user, {} if node is None else _configs(path, node.data))
-        return False
+    def before(self, others: OnChanged) -> OnChanged:
+        """Return a callback for change notifications: reads credentials, then calls `others`.
+
+        The node of a user also holds quotas, which `others` reads.
+        """
+
+        async def on_changed(entity: str) -> None:
+            path = f"/config/{entity}"
+            user = _user_of(path)
+            if user is not None:
+                async with self._changing:
+                    node = await self._store.get(path)
+                    self._take(user, {} if node is None else _configs(path, node.data))
+            await others(entity)
+
+        return on_changed
 
     def find(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
         """Return the user's credential for the mechanism."""

@@ -1,6 +1,7 @@
 """The quotas of clients on this broker, including those on topic changes."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ottla.base import system
@@ -55,6 +56,8 @@ def admit(request: RequestContext, partitions: int, *, strict: bool) -> None:
 _FAILED_LOGINS = "max.failed.authentication.rate"
 _OF_CONNECTIONS = ("max.connection", _FAILED_LOGINS)
 
+OnChanged = Callable[[str], Awaitable[None]]
+
 
 @dataclass(frozen=True, slots=True)
 class QuotasStatus:
@@ -100,9 +103,14 @@ class Quotas(BrokerPart):
         """Read all quotas from the store; they apply from then on. Raises StoreError."""
         await self.stored.load()
 
-    async def take(self, entity: str) -> bool:
-        """Read changed quotas; return whether `entity` is that of quotas."""
-        return await self.stored.on_changed(entity)
+    def before(self, others: OnChanged) -> OnChanged:
+        """Return a callback for change notifications: reads quotas, passes the rest to `others`."""
+
+        async def on_changed(entity: str) -> None:
+            if not await self.stored.on_changed(entity):
+                await others(entity)
+
+        return on_changed
 
     def _on_settings(self, changed: frozenset[str]) -> None:
         if any(own_name(name).startswith(_OF_CONNECTIONS) for name in changed):

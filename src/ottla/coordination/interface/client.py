@@ -14,6 +14,7 @@ class StoreClient:
 
     def __init__(self, watches: "Watches") -> None:
         self._watches = watches
+        self._generation = 0
 
     async def get(self, path: str) -> Node | None:
         raise NotImplementedError
@@ -42,7 +43,8 @@ class StoreClient:
 class StoreSession:
     """The shared part of each implementation of `Session`."""
 
-    def __init__(self) -> None:
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
         self.expired = False
         self._loop = asyncio.get_running_loop()
         self._callbacks: list[Callable[[], None]] = []

@@ -73,6 +73,11 @@ class Session(Protocol):
         ...
 
     @property
+    def generation(self) -> int:
+        """1 for this client's first session, one more for each later one."""
+        ...
+
+    @property
     def expired(self) -> bool: ...
 
     @property
@@ -95,7 +100,7 @@ class Session(Protocol):
     def on_expired(self, callback: Callable[[], None]) -> None:
         """Call `callback` once, on the loop, when the session has ended.
 
-        The store stays open for another session.
+        The store stays open: `open_session` gives a session of the next generation.
         """
         ...
 

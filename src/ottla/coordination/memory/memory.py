@@ -170,13 +170,14 @@ class MemorySession(StoreSession):
         self,
         tree: MemoryTree,
         session_id: int,
+        generation: int,
         lease_ms: int,
         clock: Clock,
         *,
         client: str,
         faults: StoreFaults | None,
     ) -> None:
-        super().__init__()
+        super().__init__(generation)
         self.id = session_id
         self._tree = tree
         self._lease_s = lease_ms / 1000
@@ -308,9 +309,11 @@ class MemoryStore(StoreClient):
         assert lease_ms > 0
         assert self._session is None or self._session.expired, "one session at a time"
         session_id = await self._ask(self._tree.begin_session)
+        self._generation += 1
         self._session = MemorySession(
             self._tree,
             session_id,
+            self._generation,
             lease_ms,
             self._clock,
             client=self._name,

@@ -40,13 +40,14 @@ class SqliteSession(StoreSession):
         self,
         file: SqliteFile,
         lease_ms: int,
+        generation: int,
         *,
         ask: Ask,
         peers: Callable[[], tuple[Peer, ...]],
         on_silent: Callable[[Peer], None],
         on_changes: Callable[[ChangedPaths], None],
     ) -> None:
-        super().__init__()
+        super().__init__(generation)
         self._file = file
         self._lease_ms = lease_ms
         self._ask = ask

@@ -89,9 +89,11 @@ class SqliteStore(StoreClient):
         assert self._session is None or self._session.expired, "one session at a time"
         changes = await self._ask(lambda: bury_the_dead(self._file))
         self._watches.fire(changes, self._loop)
+        self._generation += 1
         session = SqliteSession(
             self._file,
             lease_ms,
+            self._generation,
             ask=self._ask,
             peers=lambda: self._peers.living,
             on_silent=self._on_silent_peer,

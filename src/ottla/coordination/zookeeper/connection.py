@@ -20,7 +20,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
-from ottla.coordination.interface.client import StoreAccess, call_on_loop
+from ottla.coordination.interface.client import call_on_loop
 from ottla.coordination.interface.errors import (
     BadVersion,
     NodeExists,
@@ -31,7 +31,7 @@ from ottla.coordination.interface.errors import (
     StoreError,
     StoreUnavailable,
 )
-from ottla.coordination.zookeeper.login import EnsembleThreads, auth_data, note_granted
+from ottla.coordination.zookeeper.login import EnsembleThreads, ZookeeperSecurity, note_granted
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class EnsembleConnection:
         hosts: str,
         lease_ms: int,
         *,
-        access: StoreAccess,
+        security: ZookeeperSecurity,
         patience_ms: int,
         listener: SessionListener,
     ) -> None:
@@ -79,9 +79,9 @@ class EnsembleConnection:
             hosts=hosts,
             timeout=lease_ms / 1000,
             connection_retry=KazooRetry(**_RETRY),
-            handler=EnsembleThreads(access.tls, self._on_trouble),
-            auth_data=auth_data(access),
-            use_ssl=access.tls is not None,
+            handler=EnsembleThreads(security.tls, self._on_trouble),
+            auth_data=security.auth_data,
+            use_ssl=security.tls is not None,
         )
         self._client.add_listener(self._on_state)
         self._granted_ms = 0
@@ -89,7 +89,7 @@ class EnsembleConnection:
             self._client._connection,
             self._on_granted,
             self._on_trouble,
-            is_tls=access.tls is not None,
+            is_tls=security.tls is not None,
         )
 
     async def start(self, timeout_ms: int) -> None:

@@ -6,6 +6,7 @@ Runs on kazoo's threads. A failure is reported with cause and remedy; kazoo then
 import socket
 import ssl
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from kazoo.exceptions import ConnectionDropped
@@ -15,22 +16,35 @@ from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from ottla.coordination.interface.client import StoreAccess
 
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperSecurity:
+    """The access of one client, in kazoo's terms."""
+
+    access: StoreAccess = field(default_factory=StoreAccess)
+
+    @property
+    def auth_data(self) -> list[tuple[str, str]] | None:
+        """The credentials that kazoo sends after each connect, for ZooKeeper's scheme `digest`."""
+        if not self.access.user:
+            return None
+        return [("digest", f"{self.access.user}:{self.access.password}")]
+
+    @property
+    def tls(self) -> Callable[[], ssl.SSLContext] | None:
+        return self.access.tls
+
+    def acl(self, path: str) -> list[object]:
+        """The ACL of one of our nodes: all rights for its creator.
+
+        Other clients may read the nodes that are not sensitive.
+        """
+        if not self.access.protects:
+            return list(OPEN_ACL_UNSAFE)
+        return list(CREATOR_ALL_ACL if self.access.is_sensitive(path) else _READABLE)
+
+
 _READABLE = [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
-
-
-def auth_data(access: StoreAccess) -> list[tuple[str, str]] | None:
-    """Return the credentials for ZooKeeper's scheme `digest`; kazoo sends them when it connects."""
-    return [("digest", f"{access.user}:{access.password}")] if access.user else None
-
-
-def acl_of(access: StoreAccess, path: str) -> list[object]:
-    """Return the ACL of one of our nodes: all rights for its creator.
-
-    Other clients may read the nodes that are not sensitive.
-    """
-    if not access.protects:
-        return list(OPEN_ACL_UNSAFE)
-    return list(CREATOR_ALL_ACL if access.is_sensitive(path) else _READABLE)
 
 
 # Called with the cause of a failed attempt to connect.

@@ -29,13 +29,14 @@ class ZookeeperSession(StoreSession):
     def __init__(
         self,
         session_id: int,
+        generation: int,
         lease_ms: int,
         granted_ms: int,
         *,
         sync: Callable[[], Awaitable[None]],
         leave: Callable[[], Awaitable[None]],
     ) -> None:
-        super().__init__()
+        super().__init__(generation)
         self.id = session_id
         # ZooKeeper rounds the end up to a tick, and followers report their clients' heartbeats to
         # the leader half a tick late. A timeout is two ticks or more, unless the server's

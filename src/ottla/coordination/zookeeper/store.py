@@ -35,7 +35,7 @@ from ottla.coordination.interface.store import (
     check_path,
 )
 from ottla.coordination.zookeeper.connection import EnsembleConnection
-from ottla.coordination.zookeeper.login import acl_of
+from ottla.coordination.zookeeper.login import ZookeeperSecurity
 from ottla.coordination.zookeeper.session import ZookeeperSession, ZookeeperWatches
 
 # The lease of a client that has not opened a session yet.
@@ -58,8 +58,7 @@ class ZookeeperStore(StoreClient):
     def __init__(self, hosts: str, chroot: str, access: StoreAccess, timeout_ms: int) -> None:
         self._hosts = hosts
         self._chroot = chroot
-        self._access = access
-        self._acl = partial(acl_of, access)
+        self._security = ZookeeperSecurity(access)
         self._timeout_ms = timeout_ms
         self._zookeeper_watches = ZookeeperWatches(self._locate)
         super().__init__(self._zookeeper_watches)
@@ -117,7 +116,9 @@ class ZookeeperStore(StoreClient):
         sent_ms = _CLOCK.monotonic_ms()
         session = self._session
         answers = await self._call(
-            lambda client: transaction(client, operations, self._locate, self._acl).commit_async(),
+            lambda client: transaction(
+                client, operations, self._locate, self._security.acl
+            ).commit_async(),
             "",
             session_id=session_id,
         )
@@ -144,8 +145,10 @@ class ZookeeperStore(StoreClient):
                 f"ZooKeeper at {self._hosts} grants sessions of {granted_ms} ms and not of"
                 f" {lease_ms} ms: raise its maxSessionTimeout, or lower broker.session.timeout.ms"
             )
+        self._generation += 1
         session = ZookeeperSession(
             session_id,
+            self._generation,
             lease_ms,
             granted_ms,
             sync=self._sync,
@@ -177,7 +180,7 @@ class ZookeeperStore(StoreClient):
         level = ["/"]
         while level:
             for path in level:
-                place, acl = self._locate(path), self._acl(path)
+                place, acl = self._locate(path), self._security.acl(path)
                 with contextlib.suppress(NoNode):
                     await self._call(
                         partial(KazooClient.set_acls_async, path=place, acls=acl), path
@@ -212,7 +215,7 @@ class ZookeeperStore(StoreClient):
         connection = EnsembleConnection(
             self._hosts,
             lease_ms,
-            access=self._access,
+            security=self._security,
             patience_ms=_PATIENCE_MS,
             listener=self,
         )
@@ -285,7 +288,7 @@ class ZookeeperStore(StoreClient):
             await self._make_place("/".join(parts[:length]))
         # A client without permission to read or change the root fails here.
         await self.children("/")
-        if self._access.protects and self._chroot:
+        if self._security.access.protects and self._chroot:
             await self._require_writable()
 
     async def _require_writable(self) -> None:
@@ -301,7 +304,7 @@ class ZookeeperStore(StoreClient):
         if await self._call(lambda client: client.exists_async(place), place) is None:
             with contextlib.suppress(NodeExists):
                 await self._call(
-                    lambda client: client.create_async(place, b"", acl=self._acl("/")),
+                    lambda client: client.create_async(place, b"", acl=self._security.acl("/")),
                     place,
                 )
 

@@ -129,18 +129,25 @@ def test_a_change_holds_on_a_broker_that_hears_of_it():
     async def scenario():
         acls, store = await stored()
         other, _ = await stored(store)
+        forwarded = []
+
+        async def others(entity):
+            forwarded.append(entity)
+
+        hear = other.before(others)
         await acls.create([rule(), rule(operation=AclOperation.WRITE)])
-        assert await other.take("acls/literal/Topic/t")
+        await hear("acls/literal/Topic/t")
         assert other.authorizer.allows(ALICE, "h", AclOperation.WRITE, TOPIC, "t")
         await acls.delete([rule(operation=AclOperation.WRITE)])
-        assert await other.take("acls/literal/Topic/t")
+        await hear("acls/literal/Topic/t")
         assert not other.authorizer.allows(ALICE, "h", AclOperation.WRITE, TOPIC, "t")
         assert other.authorizer.allows(ALICE, "h", READ, TOPIC, "t")
         await acls.delete([rule()])
         assert await store.get("/config/acls/literal/Topic/t") is None
-        assert await other.take("acls/literal/Topic/t")
-        assert not await other.take("topics/t")
+        await hear("acls/literal/Topic/t")
+        await hear("topics/t")
         assert other.matching(AclFilter()) == []
+        assert forwarded == ["topics/t"]
         assert len(await store.children(paths.CONFIG_CHANGES)) == 3
 
     asyncio.run(scenario())

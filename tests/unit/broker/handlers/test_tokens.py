@@ -306,15 +306,22 @@ def test_changes_are_heard_of_by_their_notifications():
     """A node that cannot be read lets no client in, and is logged; others' nodes are not ours."""
 
     async def scenario(world):
+        passed = []
+
+        async def others(entity):
+            passed.append(entity)
+
         other = new_tokens(world.settings, world.store, world.runtime)
+        on_changed = other.before(others)
         made = await world.create()
         path = token_path(made.token_id)
-        assert await other.take(path)
+        await on_changed(path)
         assert other.valid(made.token_id) is not None
         await world.store.multi([Set(path, b"{}")])
-        assert await other.take(path)
+        await on_changed(path)
         assert other.valid(made.token_id) is None
-        assert not await other.take("topics/flights")
+        await on_changed("topics/flights")
+        assert passed == ["topics/flights"]
 
     world_of(scenario)
 
@@ -327,8 +334,11 @@ def test_a_token_is_known_on_other_brokers_at_once():
         heard = asyncio.Event()
 
         async def on_changed(entity):
-            assert await other.take(entity)
+            await other.before(not_ours)(entity)
             heard.set()
+
+        async def not_ours(entity):
+            raise AssertionError(entity)
 
         changes = ConfigChanges(world.store, world.clock, on_changed, other.load)
         await changes.start()

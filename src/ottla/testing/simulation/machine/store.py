@@ -69,6 +69,7 @@ class SimulatedStore(MemoryStore):
         assert lease_ms > 0
         assert self._session is None or self._session.expired, "one session at a time"
         session_id = await self._ask(self._tree.begin_session)
+        self._generation += 1
         self._session = KERNEL.copy().run(self._make_session, session_id, lease_ms)
         return self._session
 
@@ -114,6 +115,7 @@ class SimulatedStore(MemoryStore):
         session = SimulatedSession(
             self._tree,
             session_id,
+            self._generation,
             lease_ms,
             self._clock,
             client=self._name,
