@@ -1,7 +1,7 @@
 """A broker that is started again after a kill -9, over a ZooKeeper that counts in long ticks."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ from rig.broker import launch
 from rig.probe import free_port, wait_until_serving
 from rig.process import Process
 from rig.zookeeper import Ensemble
+
+from ottla.broker.cluster.old_session import SESSION_NOTE
 
 # ZooKeeper's own example; no session of less than two of them is granted, and none ends before
 # the next one begins.
@@ -44,16 +46,43 @@ def log_of(process: Process) -> str:
     return process.log.read_text()
 
 
+def test_it_ends_its_last_session_and_does_not_wait(slow: Ensemble, tmp_path: Path) -> None:
+    """It has the lock of its data, so whoever held that session is dead."""
+    port = free_port()
+    process = run(slow, tmp_path / "1", port)
+    wait_until_serving(process, port)
+    process.kill()
+    process = run(slow, tmp_path / "1", port)
+    try:
+        wait_until_serving(process, port)
+        assert WAITING not in log_of(process)
+        assert "Traceback" not in log_of(process)
+    finally:
+        process.terminate()
+
+
+def without_credential(line: str) -> str:
+    return f"{line.split(maxsplit=1)[0]}\n"
+
+
+def with_rubbish(line: str) -> str:
+    number, _, *place = line.split()
+    return f"{' '.join([number, 'rubbish', *place])}\n"
+
+
+@pytest.mark.parametrize("change", [without_credential, with_rubbish])
 def test_it_waits_as_long_as_the_ticks_take_and_says_so_once(
-    slow: Ensemble, tmp_path: Path
+    slow: Ensemble, tmp_path: Path, change: Callable[[str], str]
 ) -> None:
-    """Until the session of the killed process is over: six to nine seconds, two lines."""
+    """Where the session cannot be ended, as after a power cut: six to nine seconds, two lines."""
     port = free_port()
     for attempt in range(ATTEMPTS):
         folder = tmp_path / str(attempt) / "1"
         process = run(slow, folder, port)
         wait_until_serving(process, port)
         process.kill()
+        note = folder / "logs" / SESSION_NOTE
+        note.write_text("".join(map(change, note.read_text().splitlines())))
         process = run(slow, folder, port)
         try:
             wait_until_serving(process, port)
@@ -87,12 +116,13 @@ def test_another_broker_of_the_same_id_is_refused_by_both_names(
 def test_a_copy_of_its_folder_does_not_end_the_session_of_the_living(
     server: Ensemble, tmp_path: Path
 ) -> None:
-    """The copy waits, and is refused."""
+    """The note that came with the copy names another place: the copy waits, and is refused."""
     first_port, second_port = free_port(), free_port()
     first = run(server, tmp_path / "1", first_port)
     try:
         wait_until_serving(first, first_port)
         shutil.copytree(tmp_path / "1" / "logs", tmp_path / "2" / "logs")
+        assert (tmp_path / "2" / "logs" / SESSION_NOTE).read_text().count(":") == 1
         second = run(server, tmp_path / "2", second_port)
         assert second.child.wait(PATIENCE_S) != 0
         for word in (f":{first_port}", f":{second_port}", "its session has not ended for 8.0 s"):

@@ -125,6 +125,28 @@ def test_a_session_ended_by_others_is_told_and_followed_by_another(server):
     asyncio.run(main())
 
 
+def test_a_successor_ends_a_session_by_its_credential(server):
+    """Its nodes go at once, its holder hears of it; a session that has ended is let be."""
+
+    async def main():
+        address = fresh(server)
+        holder, successor = await connect(address), await connect(address)
+        session = await holder.open_session(LONG_LEASE_MS)
+        ended = []
+        session.on_expired(lambda: ended.append(1))
+        await holder.multi([Create("/me", b"", session)])
+        await successor.end_session(session.credential)
+        assert await successor.get("/me") is None
+        await successor.end_session(session.credential)
+        await eventually(lambda: ended)
+        with pytest.raises(StoreDenied):
+            await successor.end_session("rubbish")
+        await holder.close()
+        await successor.close()
+
+    asyncio.run(main())
+
+
 def test_a_session_ends_within_twice_what_was_granted(server):
     """ZooKeeper grants what it was asked for, or what its own limits make of it."""
 

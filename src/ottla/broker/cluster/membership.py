@@ -11,7 +11,13 @@ from collections.abc import Awaitable, Callable
 
 from ottla.base.clock import Clock
 from ottla.broker.cluster.controller_fence import ControllerFence
-from ottla.broker.cluster.old_session import OldSessionWait, SessionNote, duplicate
+from ottla.broker.cluster.old_session import (
+    NotedSession,
+    OldSessionWait,
+    SessionNote,
+    duplicate,
+    noted,
+)
 from ottla.broker.cluster.registration import check_registration, register
 from ottla.coordination.interface.store import (
     Delete,
@@ -86,11 +92,12 @@ class BrokerMembership:
         # Call it in the turn in which the registration is known, because LeaderAndIsr may follow at
         # once.
         await self._on_joined(session)
-        await self._note.write((session.id,))
+        await self._note.write((noted(session),))
         return epoch
 
     async def _join(self, broker: BrokerImage, *, clean: bool) -> tuple[Session, int]:
         past = self._note.read()
+        await self._end(past)
         began_ms = self._clock.monotonic_ms()
         answered_ms = began_ms
         waits = OldSessionWait(broker, began_ms)
@@ -99,7 +106,7 @@ class BrokerMembership:
                 session = self.session
                 if session is None or session.expired:
                     session = await self._open_session()
-                    past = (*past, session.id)
+                    past = (*past, noted(session))
                     # Written before registering, so that the broker recognises its node after a
                     # crash.
                     await self._note.write(past)
@@ -117,9 +124,21 @@ class BrokerMembership:
                 _log.warning("registering this broker: %s", error.message)
             await asyncio.sleep(_PAUSE_S)
 
+    async def _end(self, past: tuple[NotedSession, ...]) -> None:
+        """End past sessions. Their process is dead, because this one holds the folder's lock."""
+        for found in past:
+            if found.credential:
+                try:
+                    await self._store.end_session(found.credential)
+                except StoreError as error:
+                    _log.warning(
+                        "cannot end this broker's last session, waiting until it expires: %s",
+                        error.message,
+                    )
+
     async def _register_after(
         self,
-        past: tuple[int, ...],
+        past: tuple[NotedSession, ...],
         session: Session,
         broker: BrokerImage,
         waits: OldSessionWait,
@@ -136,7 +155,7 @@ class BrokerMembership:
             node = await self._store.get(paths.broker(broker.id))
             if node is None:
                 return None
-            if node.owner not in past:
+            if node.owner not in [found.id for found in past]:
                 raise duplicate(broker, node) from None
             waits.check(node, session.ends_within_ms, self._clock.monotonic_ms())
             return None
@@ -255,7 +274,7 @@ class BrokerMembership:
             self._stands_aside = False
         if session.expired:
             session = await self._open_session()
-            await self._note.write((session.id,))
+            await self._note.write((noted(session),))
         try:
             # The process kept running, so no record was lost.
             await self._register(session, clean=True)

@@ -6,10 +6,12 @@ after that, or whose session this broker never had, belongs to another broker.
 
 import asyncio
 import logging
+import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.coordination.interface.store import Node
+from ottla.coordination.interface.store import Node, Session
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import decode_broker
@@ -20,36 +22,71 @@ _log = logging.getLogger(__name__)
 SESSION_NOTE = "ottla-session.note"
 
 
+class NotedSession(NamedTuple):
+    """A session id; `credential` is empty if a later process cannot end the session."""
+
+    id: int
+    credential: str = ""
+
+
 class SessionNote:
-    """A file in the data folder with the ids of this broker's sessions, one per line."""
+    """A file in the data folder with this broker's sessions, one per line.
+
+    A line has the session's id, its credential, and the place of the file (see `_place`).
+    """
 
     def __init__(self, filesystem: FileSystem, folder: str) -> None:
         """The caller holds the folder's lock."""
         self._filesystem = filesystem
+        self._folder = folder
         self._path = f"{folder}/{SESSION_NOTE}"
 
-    def read(self) -> tuple[int, ...]:
+    def read(self) -> tuple[NotedSession, ...]:
         """Read the sessions that may still exist; none if the file is missing or unreadable."""
         try:
             if not self._filesystem.exists(self._path):
                 return ()
-            return tuple(map(int, self._filesystem.read_bytes(self._path).split()))
+            text = self._filesystem.read_bytes(self._path).decode("utf-8")
+            return tuple(self._noted(line) for line in text.splitlines())
         except (OSError, ValueError) as error:
             _log.warning("%s cannot be read and is written again: %s", self._path, error)
             return ()
 
-    async def write(self, sessions: Sequence[int]) -> None:
+    async def write(self, sessions: Sequence[NotedSession]) -> None:
         """Write the sessions to the disk.
 
-        A failure is only logged: without the file, a start after a crash takes this broker's own
-        registration for that of another one.
+        A failure is only logged, because without the file a start merely waits longer.
         """
-        text = "".join(f"{session}\n" for session in sessions).encode("ascii")
+        text = "".join(f"{self._line(session)}\n" for session in sessions).encode("utf-8")
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(None, write_atomically, self._filesystem, self._path, text)
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._path, error)
+
+    def _line(self, session: NotedSession) -> str:
+        if not session.credential:
+            return str(session.id)
+        return f"{session.id} {session.credential} {self._place()}"
+
+    def _noted(self, line: str) -> NotedSession:
+        number, _, rest = line.partition(" ")
+        credential, _, place = rest.partition(" ")
+        is_ours = bool(place) and place == self._place()
+        return NotedSession(int(number), credential if is_ours else "")
+
+    def _place(self) -> str:
+        """Return a text that identifies this boot of the machine, the mounted disk and the folder.
+
+        Empty if unknown. A copied file thus does not end another broker's session.
+        """
+        page_cache_id = self._filesystem.page_cache_id(self._folder)
+        return f"{page_cache_id} {os.path.realpath(self._folder)}" if page_cache_id else ""
+
+
+def noted(session: Session) -> NotedSession:
+    """Return the entry of the note for a session."""
+    return NotedSession(session.id, session.credential)
 
 
 # How long this broker may take to notice that the store has ended a session.

@@ -33,6 +33,9 @@ class StoreClient:
             except NodeExists:
                 continue
 
+    async def end_session(self, credential: str) -> None:
+        raise NotImplementedError(credential)
+
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
         return self._watches.add_data(path, callback)
 
@@ -42,6 +45,9 @@ class StoreClient:
 
 class StoreSession:
     """The shared part of each implementation of `Session`."""
+
+    # Only the holder or time can end the session, unless the implementation has a credential.
+    credential = ""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation

@@ -97,6 +97,14 @@ class Session(Protocol):
         """
         ...
 
+    @property
+    def credential(self) -> str:
+        """The argument for `Store.end_session`.
+
+        Empty if only the holder or time can end the session.
+        """
+        ...
+
     def on_expired(self, callback: Callable[[], None]) -> None:
         """Call `callback` once, on the loop, when the session has ended.
 
@@ -206,6 +214,13 @@ class Store(Protocol):
         """Begin a session that ends `lease_ms` after the last heartbeat of its holder.
 
         A client has one session at a time: the previous one must have ended.
+        """
+        ...
+
+    async def end_session(self, credential: str) -> None:
+        """End another client's session, whose holder must be dead; its ephemeral nodes are deleted.
+
+        Nothing happens if it has already ended. Raises StoreError.
         """
         ...
 

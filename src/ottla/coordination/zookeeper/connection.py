@@ -61,7 +61,9 @@ class EnsembleConnection:
         security: ZookeeperSecurity,
         patience_ms: int,
         listener: SessionListener,
+        client_id: tuple[int, bytes] | None = None,
     ) -> None:
+        """With `client_id`, a session's id and password, the connection resumes that session."""
         self.lease_ms = lease_ms
         self.hosts = hosts
         self._patience_s = patience_ms / 1000
@@ -72,6 +74,7 @@ class EnsembleConnection:
         # for one session is sent in the next.
         self._lock = threading.Lock()
         self._session_id = 0
+        self._password = b""
         self._stopped = False
         # Why the last attempt to connect failed.
         self._trouble = ""
@@ -79,6 +82,7 @@ class EnsembleConnection:
             hosts=hosts,
             timeout=lease_ms / 1000,
             connection_retry=KazooRetry(**_RETRY),
+            client_id=client_id,
             handler=EnsembleThreads(security.tls, self._on_trouble),
             auth_data=security.auth_data,
             use_ssl=security.tls is not None,
@@ -126,13 +130,16 @@ class EnsembleConnection:
         """The newest transaction of the ensemble that this client has seen."""
         return int(self._client.last_zxid)
 
-    async def granted(self) -> tuple[int, int]:
-        """Id of the present session, and its timeout in ms. Waits for a connection."""
+    async def granted(self) -> tuple[int, bytes, int]:
+        """Id and password of the present session, and its timeout in milliseconds.
+
+        Waits for a connection.
+        """
         while True:
             await self._until_connected()
             with self._lock:
                 if self._session_id:
-                    return self._session_id, self._granted_ms
+                    return self._session_id, self._password, self._granted_ms
             await asyncio.sleep(0)
 
     async def call(
@@ -212,6 +219,7 @@ class EnsembleConnection:
             with self._lock:
                 # Kazoo sets its own `client_id` only later.
                 self._session_id = self._client._session_id
+                self._password = bytes(self._client._session_passwd)
             self._to_loop(self._become_connected)
         elif state == KazooState.SUSPENDED:
             self._to_loop(self._connected.clear)

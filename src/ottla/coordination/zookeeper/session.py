@@ -32,12 +32,14 @@ class ZookeeperSession(StoreSession):
         generation: int,
         lease_ms: int,
         granted_ms: int,
+        credential: str,
         *,
         sync: Callable[[], Awaitable[None]],
         leave: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(generation)
         self.id = session_id
+        self.credential = credential
         # ZooKeeper rounds the end up to a tick, and followers report their clients' heartbeats to
         # the leader half a tick late. A timeout is two ticks or more, unless the server's
         # minSessionTimeout is lower.

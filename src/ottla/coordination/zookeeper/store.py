@@ -50,6 +50,19 @@ Request: TypeAlias = Callable[[KazooClient], Any]
 Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
 
 
+class _NoListener:
+    """A listener that ignores its connection."""
+
+    def on_connected(self, connection: EnsembleConnection) -> None:
+        """Do nothing."""
+
+    def on_lost(self, session_id: int) -> None:
+        """Do nothing."""
+
+
+_NO_LISTENER = _NoListener()
+
+
 class ZookeeperStore(StoreClient):
     """One client of the ensemble; implements `Store`. Create it with `open`."""
 
@@ -139,7 +152,7 @@ class ZookeeperStore(StoreClient):
         if lease_ms != self._connection.lease_ms:
             await self._reconnect(lease_ms)
         sent_ms = _CLOCK.monotonic_ms()
-        session_id, granted_ms = await self._connection.granted()
+        session_id, password, granted_ms = await self._connection.granted()
         if granted_ms < lease_ms:
             raise StoreDenied(
                 f"ZooKeeper at {self._hosts} grants sessions of {granted_ms} ms and not of"
@@ -151,12 +164,31 @@ class ZookeeperStore(StoreClient):
             self._generation,
             lease_ms,
             granted_ms,
+            f"{session_id:x}:{password.hex()}",
             sync=self._sync,
             leave=self._leave,
         )
         session.confirmed_ms = sent_ms
         self._session = session
         return session
+
+    async def end_session(self, credential: str) -> None:
+        session_id, _, password = credential.partition(":")
+        try:
+            client_id = int(session_id, 16), bytes.fromhex(password)
+        except ValueError as error:
+            raise StoreDenied(f"no session of ZooKeeper's is meant by {credential!r}") from error
+        connection = EnsembleConnection(
+            self._hosts,
+            _FIRST_LEASE_MS,
+            security=self._security,
+            patience_ms=_PATIENCE_MS,
+            listener=_NO_LISTENER,
+            client_id=client_id,
+        )
+        # If the session has ended already, this call ends the old connection and begins another.
+        await connection.start(_PATIENCE_MS)
+        await connection.stop()
 
     async def history(self) -> str:
         await self._sync()
