@@ -43,6 +43,8 @@ class Server:
     host: str = "127.0.0.1"
     # What to put before the command, so that it runs on another host of the rig's.
     prefix: tuple[str, ...] = ()
+    # Further flags of Java's.
+    flags: tuple[str, ...] = ()
     process: Process | None = None
     paused: bool = False
 
@@ -52,7 +54,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, with the data it had; returns at once."""
-        command: list[str | Path] = [*self.prefix, java(), *_FLAGS]
+        command: list[str | Path] = [*self.prefix, java(), *_FLAGS, *self.flags]
         command += ["-cp", class_path(ZOOKEEPER), _SERVER, self.folder / "zoo.cfg"]
         self.process = start(command, self.folder / "zookeeper.log")
         self.paused = False
@@ -134,16 +136,18 @@ def zookeeper(
     prefix: tuple[str, ...] = (),
     tick_ms: int = TICK_MS,
     settings: Mapping[str, str] | None = None,
+    flags: tuple[str, ...] = (),
 ) -> Iterator[Ensemble]:
     """Start an ensemble of `size` servers with empty data, and stop it at the end.
 
     They listen on `host`; `prefix` stands before their commands, for hosts of the rig's own.
-    `tick_ms` is `tickTime`: they grant no session of less than two ticks. `settings` are added to
-    those of each server.
+    `tick_ms` is `tickTime`: they grant no session of less than two ticks. `settings` and `flags`
+    (of Java) are added to those of each server.
     """
     home = Path(tempfile.mkdtemp(prefix="rig-zookeeper-"))
     ensemble = Ensemble(_configure(home, size, host, prefix, tick_ms))
     for server in ensemble.servers:
+        server.flags = flags
         with (server.folder / "zoo.cfg").open("a") as file:
             file.write(properties(dict(settings or {})))
     try:

@@ -1,4 +1,4 @@
-"""A ZooKeeper with certificates of clients and a port for TLS, beside the open one."""
+"""A ZooKeeper with logins by SASL and a port for TLS, beside the open one."""
 
 import contextlib
 import tempfile
@@ -37,9 +37,15 @@ def secured_zookeeper() -> Iterator[Secured]:
     """Start it with empty data; certificates of clients are taken, and not demanded."""
     with tempfile.TemporaryDirectory(prefix="rig-zookeeper-") as home:
         files = make_development_files(Path(home) / "certs", [], USER, datetime.now(UTC))
+        jaas = Path(home) / "jaas.conf"
+        jaas.write_text(
+            "Server { org.apache.zookeeper.server.auth.DigestLoginModule required"
+            f' user_{USER}="{PASSWORD}"; }};'
+        )
         port = free_port()
         settings = {
-            "authProvider.1": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
+            "authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+            "authProvider.2": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
             "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
             "secureClientPort": str(port),
             "secureClientPortAddress": "127.0.0.1",
@@ -47,5 +53,6 @@ def secured_zookeeper() -> Iterator[Secured]:
             "ssl.trustStore.location": str(files.authority),
             "ssl.clientAuth": "want",
         }
-        with zookeeper(1, settings=settings) as ensemble:
+        flag = f"-Djava.security.auth.login.config={jaas}"
+        with zookeeper(1, settings=settings, flags=(flag,)) as ensemble:
             yield Secured(ensemble, port, files)

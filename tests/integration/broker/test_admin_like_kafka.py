@@ -79,6 +79,7 @@ _OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
 # Kafka 3 had them; and ours, and what is a property of Java in Kafka.
 _ELSEWHERE = {
     *(name for name in BROKER_SETTINGS if name.startswith("zookeeper.")),
+    "coordination.sasl.mechanism",
     "delegation.token.master.key",
     "sasl.oauthbearer.allowed.urls",
 }

@@ -38,6 +38,7 @@ def broker_of(number, where):
         "coordination.connect": where,
         "coordination.user": USER,
         "coordination.password": PASSWORD,
+        "coordination.sasl.mechanism": "DIGEST-MD5",
         "broker.session.timeout.ms": "60000",
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "allow.everyone.if.no.acl.found": "true",

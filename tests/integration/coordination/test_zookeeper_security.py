@@ -28,6 +28,7 @@ NOW = datetime.now(UTC)
 _numbers = itertools.count()
 
 DIGEST = {"coordination.user": USER, "coordination.password": PASSWORD}
+SASL = {**DIGEST, "coordination.sasl.mechanism": "DIGEST-MD5"}
 
 
 def tls(secured, *, shows_certificate=False):
@@ -44,7 +45,8 @@ def known_as(secured, how):
     """Settings of an identity, and the scheme under which ZooKeeper knows it."""
     return {
         "digest": (DIGEST, "digest"),
-        "digest-over-tls": ({**DIGEST, **tls(secured)}, "digest"),
+        "sasl": (SASL, "sasl"),
+        "sasl-over-tls": ({**SASL, **tls(secured)}, "sasl"),
         "certificate": (tls(secured, shows_certificate=True), "x509"),
     }[how]
 
@@ -74,7 +76,7 @@ def path_of(where):
     return "/" + where.split("/", 3)[3]
 
 
-@pytest.mark.parametrize("how", ["digest", "digest-over-tls", "certificate"])
+@pytest.mark.parametrize("how", ["digest", "sasl", "sasl-over-tls", "certificate"])
 def test_nodes_are_for_their_creator_and_secrets_for_no_other_eyes(secured, how):
     """Others read what is not sensitive, and change nothing; the same identity may do all."""
     settings, scheme = known_as(secured, how)
@@ -109,7 +111,7 @@ def test_nodes_are_for_their_creator_and_secrets_for_no_other_eyes(secured, how)
 
 def test_without_set_acl_nodes_are_open_although_the_user_logs_in(secured):
     """As while a tree is being secured: brokers without the user still work with it."""
-    settings = {**DIGEST, "zookeeper.set.acl": "false"}
+    settings = {**SASL, "zookeeper.set.acl": "false"}
     where = address(secured, settings)
 
     async def write():
@@ -126,7 +128,7 @@ def test_a_tree_is_secured_and_opened_again_by_a_command(secured, tmp_path):
     """`ottla store secure`, `ottla store open`: every node, whoever made it."""
     where = address(secured, {})
     file = tmp_path / "server.properties"
-    file.write_text(properties({**DIGEST, "coordination.connect": where}))
+    file.write_text(properties({**SASL, "coordination.connect": where}))
     root = path_of(where)
 
     async def write():
@@ -156,6 +158,37 @@ def test_a_tree_is_secured_and_opened_again_by_a_command(secured, tmp_path):
             await (await opened(where, {})).get("/cluster/secret")
 
     asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "said"),
+    [
+        ({"coordination.password": "wrong"}, StoreDenied, "user 'ottla' by DIGEST-MD5"),
+        ({"coordination.user": "other"}, StoreDenied, "user_NAME="),
+    ],
+)
+def test_a_refused_login_says_what_to_mend(secured, changed, error, said):
+    """At once, not after the time that a store gets to answer; and no password in it."""
+    settings = {**SASL, **changed}
+
+    async def attempt():
+        with pytest.raises(error) as caught:
+            await opened(address(secured, settings), settings, timeout_ms=60_000)
+        assert said in caught.value.message
+        assert "wrong" not in caught.value.message
+        assert PASSWORD not in caught.value.message
+
+    asyncio.run(attempt())
+
+
+def test_a_server_that_knows_no_users_is_named(server):
+    """It has no JAAS file: no broker waits for it, or goes on without having logged in."""
+
+    async def attempt():
+        with pytest.raises(StoreDenied, match="has it a JAAS file"):
+            await opened(f"zookeeper://{server.hosts}/no-users", SASL, timeout_ms=60_000)
+
+    asyncio.run(attempt())
 
 
 def test_tls_that_does_not_fit_is_named(secured, tmp_path):
@@ -203,6 +236,8 @@ def test_set_acl_needs_somebody_to_protect_nodes_for():
     """Said at start, with what to set."""
     with pytest.raises(OttlaError, match=r"zookeeper\.set\.acl=true needs an identity"):
         store_access(BrokerSettings({"zookeeper.set.acl": "true"}))
+    with pytest.raises(OttlaError, match=r"DIGEST-MD5 needs coordination\.user"):
+        store_access(BrokerSettings({"coordination.sasl.mechanism": "DIGEST-MD5"}))
     for given, missing in (("user", "password"), ("password", "user")):
         with pytest.raises(OttlaError, match=rf"{given} needs coordination\.{missing}, which is"):
             store_access(BrokerSettings({f"coordination.{given}": "x"}))
@@ -211,7 +246,7 @@ def test_set_acl_needs_somebody_to_protect_nodes_for():
 
 def test_every_node_of_a_broker_is_protected(secured):
     """A stranger changes none of them, and reads no secret, no user and no broker's settings."""
-    settings = {**DIGEST, **tls(secured)}
+    settings = {**SASL, **tls(secured)}
     where = address(secured, settings)
     given = {
         "node.id": "1",

@@ -40,6 +40,7 @@ OURS = {
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
+    "coordination.sasl.mechanism",
     "coordination.user",
     "errors.deadletterqueue.auto.create.topics.enable",
     "errors.deadletterqueue.copy.record.enable",

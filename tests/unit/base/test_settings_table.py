@@ -36,6 +36,7 @@ OURS = {
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
+    "coordination.sasl.mechanism",
     "coordination.user",
     "delegation.token.master.key",
     "group.max.count",

@@ -31,6 +31,7 @@ def store_access(settings: BrokerSettings) -> StoreAccess:
     """
     user = settings.text("coordination.user")
     password = settings.text("coordination.password")
+    mechanism = settings.text("coordination.sasl.mechanism")
     if bool(user) != bool(password):
         # Otherwise the nodes would belong to a user with an empty password, or to every client.
         given, missing = ("user", "password") if user else ("password", "user")
@@ -38,11 +39,18 @@ def store_access(settings: BrokerSettings) -> StoreAccess:
             ErrorCode.INVALID_CONFIG,
             f"coordination.{given} needs coordination.{missing}, which is not set or empty",
         )
+    if mechanism and not user:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"coordination.sasl.mechanism={mechanism} needs coordination.user and"
+            " coordination.password",
+        )
     is_tls = settings.flag("zookeeper.ssl.client.enable")
     shows_certificate = is_tls and bool(settings.text("zookeeper.ssl.keystore.location"))
     access = StoreAccess(
         user=user,
         password=password,
+        mechanism=mechanism,
         has_certificate=shows_certificate,
         sensitive=SENSITIVE,
         tls=_contexts(settings) if is_tls else None,

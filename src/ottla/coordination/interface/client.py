@@ -171,6 +171,8 @@ class StoreAccess:
 
     user: str = ""
     password: str = field(default="", repr=False)
+    # A SASL mechanism (DIGEST-MD5); "" is ZooKeeper's own scheme `digest`.
+    mechanism: str = ""
     # Whether the client shows a certificate.
     has_certificate: bool = False
     # Whether nodes get ACLs, so that only the identity that created them can change them.

@@ -31,7 +31,7 @@ from ottla.coordination.interface.errors import (
     StoreError,
     StoreUnavailable,
 )
-from ottla.coordination.zookeeper.login import EnsembleThreads, ZookeeperSecurity, note_granted
+from ottla.coordination.zookeeper.login import EnsembleLogin, EnsembleThreads, ZookeeperSecurity
 
 _log = logging.getLogger(__name__)
 
@@ -70,14 +70,18 @@ class EnsembleConnection:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
+        # Set once it was connected, or its login was refused.
+        self._settled = asyncio.Event()
         # Held while a request is sent and while the loss of a session is noted, so that no request
         # for one session is sent in the next.
         self._lock = threading.Lock()
         self._session_id = 0
         self._password = b""
         self._stopped = False
-        # Why the last attempt to connect failed.
+        self._security = security
+        # Why the last attempt to connect failed, and whether ZooKeeper refused the login.
         self._trouble = ""
+        self._refused = ""
         self._client = KazooClient(
             hosts=hosts,
             timeout=lease_ms / 1000,
@@ -89,21 +93,26 @@ class EnsembleConnection:
         )
         self._client.add_listener(self._on_state)
         self._granted_ms = 0
-        note_granted(
+        EnsembleLogin(
+            security,
             self._client._connection,
-            self._on_granted,
-            self._on_trouble,
-            is_tls=security.tls is not None,
+            on_granted=self._on_granted,
+            on_done=lambda: self._to_loop(self._become_connected),
+            on_refused=self._on_refused,
+            on_trouble=self._on_trouble,
         )
 
     async def start(self, timeout_ms: int) -> None:
-        """Connect. Raises StoreUnavailable if no server answers in time."""
+        """Connect. Raises StoreUnavailable if no server answers in time, or StoreDenied."""
         self._client.start_async()
         try:
-            await asyncio.wait_for(self._connected.wait(), timeout_ms / 1000)
+            await asyncio.wait_for(self._settled.wait(), timeout_ms / 1000)
         except TimeoutError:
             await self.stop()
             raise self._unavailable(f"no server answered within {timeout_ms} ms") from None
+        if not self.connected and self._refused:
+            await self.stop()
+            raise self._denied()
 
     async def stop(self) -> None:
         """End the session and the connection."""
@@ -197,7 +206,12 @@ class EnsembleConnection:
                 )
         return self._unavailable(f"{type(error).__name__} {error}".strip())
 
+    def _denied(self) -> StoreDenied:
+        return StoreDenied(f"ZooKeeper at {self.hosts} {self._refused}")
+
     def _unavailable(self, why: str) -> StoreError:
+        if self._refused:
+            return self._denied()
         trouble = f"{why}; {self._trouble}" if self._trouble else why
         return StoreUnavailable(
             f"ZooKeeper at {self.hosts} did not answer ({trouble}); look whether a majority of its"
@@ -220,7 +234,9 @@ class EnsembleConnection:
                 # Kazoo sets its own `client_id` only later.
                 self._session_id = self._client._session_id
                 self._password = bytes(self._client._session_passwd)
-            self._to_loop(self._become_connected)
+            # With SASL the login comes first.
+            if not self._security.is_sasl:
+                self._to_loop(self._become_connected)
         elif state == KazooState.SUSPENDED:
             self._to_loop(self._connected.clear)
         else:
@@ -232,21 +248,27 @@ class EnsembleConnection:
         self._granted_ms = granted_ms
 
     def _on_trouble(self, why: str) -> None:
-        self._to_loop(lambda: self._take_trouble(why))
+        self._to_loop(lambda: self._take_trouble(why, ""))
+
+    def _on_refused(self, why: str) -> None:
+        self._to_loop(lambda: self._take_trouble("", why))
 
     def _to_loop(self, callback: Callable[[], object]) -> None:
         call_on_loop(self._loop, callback)
 
     # The following methods run on the loop.
 
-    def _take_trouble(self, trouble: str) -> None:
-        if trouble != self._trouble and not self._stopped:
-            _log.warning("ZooKeeper at %s: %s", self.hosts, trouble)
-        self._trouble = trouble
+    def _take_trouble(self, trouble: str, refused: str) -> None:
+        if (trouble, refused) != (self._trouble, self._refused) and not self._stopped:
+            _log.warning("ZooKeeper at %s: %s", self.hosts, refused or trouble)
+        self._trouble, self._refused = trouble, refused
+        if refused:
+            self._settled.set()
 
     def _become_connected(self) -> None:
-        self._trouble = ""
+        self._trouble = self._refused = ""
         self._connected.set()
+        self._settled.set()
         if not self._stopped:
             self._listener.on_connected(self)
 

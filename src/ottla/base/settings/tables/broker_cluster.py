@@ -15,7 +15,7 @@ from ottla.base.settings.tables.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.tables.validators import at_least, between
+from ottla.base.settings.tables.validators import at_least, between, one_of
 
 _OF_KAFKA_3 = "Kafka had it while it used ZooKeeper."
 
@@ -38,6 +38,10 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("coordination.password", PASSWORD, "", None, READ_ONLY,
             "Password of coordination.user.",
             differs="Kafka has no such setting."),
+    Setting("coordination.sasl.mechanism", STRING, "", one_of("", "DIGEST-MD5"), READ_ONLY,
+            "How coordination.user logs in to ZooKeeper: DIGEST-MD5, by SASL; empty for "
+            "ZooKeeper's own scheme digest.",
+            differs="Kafka 3 had a JAAS file for it."),
     Setting("zookeeper.set.acl", BOOLEAN, True, None, READ_ONLY,
             "Whether nodes are made so that only the user or certificate of the brokers changes "
             "them; false while an unprotected tree is being secured.",
