@@ -58,8 +58,7 @@ def test_a_group_whose_state_was_lost_goes_on_where_an_administrator_says(caplog
             error = ErrorCode.NONE
             while error != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 response = await client.call(again.request(min_bytes=1, max_wait_ms=100), 2)
-                codes = [part.error_code for one in response.responses for part in one.partitions]
-                error = max(codes, default=ErrorCode.NONE)
+                error = max(p.error_code for t in response.responses for p in t.partitions)
             await leave(client, member)
             await leave(client, again)
             part = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=1)
