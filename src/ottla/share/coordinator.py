@@ -80,6 +80,8 @@ class ShareCoordinator:
         self._snapshots: dict[ShareKey, int] = {}
         # How many updates each key has had since its snapshot.
         self._updates: dict[ShareKey, int] = {}
+        # For keys whose snapshot could not be read: the state according to updates alone.
+        self._left: dict[ShareKey, ShareState] = {}
 
     def initialize(
         self, ticket: Ticket, key: ShareKey, state_epoch: int, start_offset: int, now_ms: int
@@ -87,23 +89,28 @@ class ShareCoordinator:
         """Initialize the state of a share partition, or reset it in a higher state epoch.
 
         A request with the present state epoch is a repetition: it changes nothing, so that it
-        does not undo later writes.
+        does not undo later writes. If the snapshot was lost and updates were found, the state
+        continues from the updates, unless the request names a start offset.
         """
         known = self.states.get(key)
         if known is not None and state_epoch < known.state_epoch:
             return _refused(ticket, _fenced_state(key, known, state_epoch))
         if known is not None and state_epoch == known.state_epoch:
             return _answer(ticket, KeyAnswer(state=known))
+        left = self._left.get(key)
+        if left is not None and start_offset == UNKNOWN:
+            state = replace(left, state_epoch=state_epoch, created_ms=now_ms)
+            return _begun(ticket, _snapshot(key, state, now_ms))
+        before = known or left
         state = ShareState(
             state_epoch,
             start_offset,
-            snapshot_epoch=0 if known is None else known.next_snapshot_epoch,
+            snapshot_epoch=0 if before is None else before.next_snapshot_epoch,
             complete_count=UNKNOWN if start_offset == UNKNOWN else 0,
             created_ms=now_ms,
             written_ms=now_ms,
         )
-        record = SnapshotRecord(key, state)
-        return ShareDecision([record], [ShareReply(ticket, KeyAnswer(state=state))])
+        return _begun(ticket, SnapshotRecord(key, state))
 
     def read(self, ticket: Ticket, key: ShareKey, leader_epoch: int) -> ShareDecision:
         """Read a share partition's state, and store the leader epoch to fence earlier leaders."""
@@ -149,7 +156,8 @@ class ShareCoordinator:
 
     def delete(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
         """Delete the state of a share partition; missing state counts as deleted."""
-        records: list[ShareRecord] = [SnapshotRecord(key, None)] if key in self.states else []
+        is_known = key in self.states or key in self._left
+        records: list[ShareRecord] = [SnapshotRecord(key, None)] if is_known else []
         return ShareDecision(records, [ShareReply(ticket, KeyAnswer())])
 
     def summary(self, ticket: Ticket, key: ShareKey) -> ShareDecision:
@@ -183,7 +191,10 @@ class ShareCoordinator:
             if known is not None and known.snapshot_epoch == record.snapshot_epoch:
                 self.states[key] = record.applied_to(known)
                 self._updates[key] = self._updates.get(key, 0) + 1
+            elif known is None:
+                self._keep_left(record)
             return
+        self._left.pop(key, None)
         self._updates.pop(key, None)
         if record.state is None:
             self.states.pop(key, None)
@@ -192,15 +203,25 @@ class ShareCoordinator:
             self.states[key] = record.state
             self._snapshots[key] = offset
 
+    def _keep_left(self, record: UpdateRecord) -> None:
+        """Keep an update without a snapshot: a later tombstone drops it, or the snapshot was lost.
+
+        `initialize` uses what is kept.
+        """
+        left = self._left.get(record.key)
+        if left is None or record.snapshot_epoch < left.snapshot_epoch:
+            left = ShareState(0, UNKNOWN)
+        self._left[record.key] = replace(
+            record.applied_to(left), snapshot_epoch=record.snapshot_epoch
+        )
+
     def _current(self, key: ShareKey, leader_epoch: int) -> ShareState:
         """The state. Raises OttlaError: UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH."""
         known = self.states.get(key)
         if known is None:
             raise OttlaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                f"there is no share state of {_name(key)}: no member of the group has it yet, or "
-                "its record was lost, which the log says; then stop all members, and set the "
-                "group's offsets: ottla group reset",
+                f"there is no share state of {_name(key)}: no member of the group has it yet",
             )
         if UNKNOWN < leader_epoch < known.leader_epoch:
             raise OttlaError(
@@ -209,6 +230,10 @@ class ShareCoordinator:
                 "over",
             )
         return known
+
+
+def _begun(ticket: Ticket, record: SnapshotRecord) -> ShareDecision:
+    return ShareDecision([record], [ShareReply(ticket, KeyAnswer(state=record.state))])
 
 
 def _snapshot(key: ShareKey, state: ShareState, now_ms: int) -> SnapshotRecord:

@@ -169,14 +169,34 @@ def test_a_summary_fences_nobody() -> None:
     assert len(log.written) == 1
 
 
-def test_state_whose_snapshot_was_lost_begins_anew_where_an_administrator_says() -> None:
-    """Its updates alone are not the state."""
+def test_state_whose_snapshot_was_lost_goes_on_from_its_updates() -> None:
+    """One damaged record costs what only that record said; a fenced leader stays fenced."""
     log = Log()
     log.initialize(1, 5)
     log.write(1, 4, 6, ACCEPTED)
     log.coordinator = log.replayed(since=1)
     assert log.read(4).code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert log.initialize(3, 2) is ErrorCode.NONE
+    assert log.initialize(3) is ErrorCode.NONE
     for coordinator in (log.coordinator, log.replayed(), log.replayed(since=1)):
-        assert coordinator.states[KEY].start_offset == 2
-        assert coordinator.states[KEY].batches == ()
+        state = coordinator.states[KEY]
+        assert (state.state_epoch, state.start_offset, state.leader_epoch) == (3, 6, 4)
+        assert state.batches == (StateBatch(6, 6, DeliveryState.ACKNOWLEDGED, 1),)
+
+
+def test_lost_state_that_begins_at_a_given_offset_forgets_its_updates() -> None:
+    """An administrator's offset counts; so does a deletion."""
+    log = Log()
+    log.initialize(1, 5)
+    log.write(1, 4, 6, ACCEPTED)
+    log.coordinator = log.replayed(since=1)
+    log.initialize(3, 2)
+    assert log.coordinator.states[KEY].start_offset == 2
+    assert log.coordinator.states[KEY].batches == ()
+    log.coordinator = log.replayed(since=1)
+    assert log.coordinator.states[KEY].start_offset == 2
+    log.written.pop()
+    log.coordinator = log.replayed(since=1)
+    log.carry_out(log.coordinator.delete("t", KEY))
+    log.coordinator = log.replayed(since=1)
+    log.initialize(4)
+    assert log.coordinator.states[KEY].start_offset == UNKNOWN

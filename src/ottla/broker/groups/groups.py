@@ -30,6 +30,7 @@ from ottla.group.model.turn import GroupDecision, Moment
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
 from ottla.transaction.transaction import TransactionOutcome
+from ottla.wire.messages.consumer_groups import DescribedShareGroup
 
 _MINUTE_MS = 60_000
 
@@ -182,6 +183,11 @@ class Groups(Coordinators[GroupShard], BrokerPart):
     def partition(self, group_id: str) -> Partition:
         """Return the partition that has the group. Raises OttlaError (NOT_COORDINATOR)."""
         return self.find(group_id, "group").partition
+
+    def describe_share_group(self, group_id: str) -> DescribedShareGroup:
+        """Describe a share group that this broker coordinates. Raises OttlaError."""
+        coordinator = self.find(group_id, "group").loaded()
+        return coordinator.describe_share_group(group_id, self._topics())
 
     def end_transaction(self, index: int, outcome: TransactionOutcome) -> int:
         """Append a transaction's marker to a partition of `__consumer_offsets`.

@@ -13,7 +13,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.persister import AssignmentLookup, Persister
 from ottla.broker.share.share_partitions import SharePartitions
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.topics import Topics
@@ -55,6 +55,7 @@ class SharePart(BrokerPart):
             partitions,
             self.group_settings,
             self.persister,
+            AssignmentLookup(view.broker_id, groups, cluster.peers),
             self._dead_letters,
         )
 

@@ -13,6 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.peers import Peers
+from ottla.broker.groups import Groups
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
@@ -22,6 +23,7 @@ from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.topics.topics import Topics
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import UNKNOWN, ShareKey
+from ottla.wire.messages.consumer_groups import DescribedShareGroup, ShareGroupDescribeRequest
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -155,6 +157,48 @@ def _setter(future: "asyncio.Future[KeyAnswer]") -> Any:
             future.set_result(answered)
 
     return answer
+
+
+_DESCRIBE_TIMEOUT_MS = 5_000
+
+
+class AssignmentLookup:
+    """Looks up assignments of share groups at their coordinators, on this broker or another."""
+
+    def __init__(self, broker_id: BrokerId, groups: Groups, peers: Peers) -> None:
+        self._broker_id = broker_id
+        self._groups = groups
+        self._peers = peers
+
+    async def epoch_of(self, key: ShareKey) -> int | None:
+        """Return the group epoch if a member has the partition, else None. Raises OttlaError."""
+        group = await self._describe(key.group_id)
+        return group.group_epoch if _is_assigned(group, key) else None
+
+    async def _describe(self, group_id: str) -> DescribedShareGroup:
+        leader = self._groups.coordinator_of(group_id)
+        if leader is None:
+            raise OttlaError(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                f"group {group_id} has no coordinator now: ottla cluster health",
+            )
+        if leader == self._broker_id:
+            return self._groups.describe_share_group(group_id)
+        request = ShareGroupDescribeRequest(group_ids=[group_id])
+        answer = await self._peers.request(leader, request, timeout_ms=_DESCRIBE_TIMEOUT_MS)
+        group: DescribedShareGroup = answer.groups[0]
+        if group.error_code not in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
+            code = ErrorCode(group.error_code)
+            raise OttlaError(code, f"the coordinator of group {group_id} answers {code.name}")
+        return group
+
+
+def _is_assigned(group: DescribedShareGroup, key: ShareKey) -> bool:
+    return any(
+        topic.topic_id == key.topic_id and key.partition in topic.partitions
+        for member in group.members
+        for topic in member.assignment.topic_partitions
+    )
 
 
 _LATEST = -1

@@ -17,10 +17,10 @@ from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.dead_letters import DeadLetterSender, DeadLetterWriter
 from ottla.broker.share.group_settings import ShareGroupConfig, ShareGroupSettings
-from ottla.broker.share.messages import READ, WRITE
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.messages import INITIALIZE, READ, WRITE, Begin
+from ottla.broker.share.persister import AssignmentLookup, Persister
 from ottla.broker.share.portion import Portion, count_bytes, first_offset, read_portion
-from ottla.share.coordinator import Write
+from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
@@ -46,6 +46,7 @@ class ServedPartition:
         runtime: Runtime,
         settings: ShareGroupSettings,
         persister: Persister,
+        lookup: AssignmentLookup,
         dead_letters: DeadLetterSender,
         key: ShareKey,
         partition: Partition,
@@ -62,6 +63,7 @@ class ServedPartition:
         self._runtime = runtime
         self._settings = settings
         self._persister = persister
+        self._lookup = lookup
         self._on_closed = on_closed
         self._state_epoch = 0
         self._writing = False
@@ -204,7 +206,7 @@ class ServedPartition:
     async def _load(self) -> None:
         """Load the state. If it has no start offset, share.auto.offset.reset determines one."""
         try:
-            state = await self._read_state()
+            state, was_lost = await self._read_state()
             self._state_epoch = state.state_epoch
             start = state.start_offset
             if start == UNKNOWN:
@@ -219,6 +221,8 @@ class ServedPartition:
                     raise OttlaError(
                         noted.code, noted.message or "its start offset cannot be written"
                     )
+            if was_lost:
+                self._warn_lost(start, is_known=state.start_offset != UNKNOWN)
             if not self._closed:
                 self.core = SharePartition(self._config().limits, start, state.batches)
                 self.core.on_log_start(self.partition.log_start_offset)
@@ -230,15 +234,42 @@ class ServedPartition:
         self._wake()
         self._end_if_done()
 
-    async def _read_state(self) -> ShareState:
-        answered = await self._persister.ask_one(
-            READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
-        )
+    async def _read_state(self) -> tuple[ShareState, bool]:
+        """Return the state, and whether it was lost and initialized again. Raises OttlaError."""
+        answered = await self._ask_state()
+        was_lost = False
+        if answered.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            epoch = await self._lookup.epoch_of(self.key)
+            if epoch is not None:
+                begun = await self._persister.ask_one(
+                    INITIALIZE, self.key, Begin(epoch), patience_ms=_PATIENCE_MS
+                )
+                was_lost = begun.code is ErrorCode.NONE
+                answered = await self._ask_state() if was_lost else begun
         state = answered.state
         if answered.code is not ErrorCode.NONE or state is None:
             why = answered.message or "its share coordinator does not answer: ottla cluster health"
             raise OttlaError(answered.code, f"its share state cannot be read: {why}")
-        return state
+        return state, was_lost
+
+    async def _ask_state(self) -> KeyAnswer:
+        return await self._persister.ask_one(
+            READ, self.key, self.leader_epoch, patience_ms=_PATIENCE_MS
+        )
+
+    def _warn_lost(self, start: int, *, is_known: bool) -> None:
+        source = "the records that can be read" if is_known else "share.auto.offset.reset"
+        _log.warning(
+            "the share state of group %s, topic %s, partition %d was lost: a record of "
+            "__share_group_state could not be read. The group starts again at offset %d, by %s: "
+            "records from there on may be delivered again, records before it are not; to start "
+            "elsewhere: ottla group reset",
+            self.key.group_id,
+            self.partition.topic_partition.topic,
+            self.key.partition,
+            start,
+            source,
+        )
 
     @property
     def _name(self) -> str:

@@ -12,7 +12,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.persister import Persister
+from ottla.broker.share.persister import AssignmentLookup, Persister
 from ottla.broker.share.served import ServedPartition
 from ottla.network.connection import Connection
 from ottla.share.records import ShareKey
@@ -29,12 +29,14 @@ class SharePartitions:
         partitions: Partitions,
         group_settings: ShareGroupSettings,
         persister: Persister,
+        lookup: AssignmentLookup,
         dead_letters: DeadLetterSender,
     ) -> None:
         self._runtime = runtime
         self._partitions = partitions
         self._group_settings = group_settings
         self._persister = persister
+        self._lookup = lookup
         self._dead_letters = dead_letters
         self.sessions = ShareSessions(settings.integer("group.share.max.share.sessions"))
         self._served: dict[ShareKey, ServedPartition] = {}
@@ -76,6 +78,7 @@ class SharePartitions:
                 self._runtime,
                 self._group_settings,
                 self._persister,
+                self._lookup,
                 self._dead_letters,
                 key,
                 partition,

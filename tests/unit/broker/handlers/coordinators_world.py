@@ -36,7 +36,7 @@ from ottla.broker.share import SharePartitions
 from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates
-from ottla.broker.share.persister import EndOffsets, Persister
+from ottla.broker.share.persister import AssignmentLookup, EndOffsets, Persister
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
@@ -221,6 +221,7 @@ class World:
             self.partitions,
             self.group_settings,
             self.persister,
+            AssignmentLookup(ONE, self.groups, self.peers),
             letters,
         )
 
