@@ -1,10 +1,19 @@
-"""A broker with rubbish in its internal topics, or damage, starts and coordinates."""
+"""A broker whose internal topics were damaged on its disk starts, coordinates, and loses little.
 
+`python -m tests.integration.broker.test_stored_rubbish --cases 1000 --seed 1` damages more of them.
+"""
+
+import argparse
 import asyncio
 import logging
+import sys
+from random import Random
 from uuid import UUID
 
+import pytest
+
 from ottla.base.errors import ErrorCode
+from ottla.broker.partitions.upkeep import Scrubber
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
@@ -83,6 +92,21 @@ async def filled(broker):
     client.close()
 
 
+def damage(filesystem, random):
+    """Turn a bit over in a file of an internal topic."""
+    paths = [
+        f"/logs/{topic}-0/{name}"
+        for topic in INTERNAL
+        for name in filesystem.listdir(f"/logs/{topic}-0")
+        if filesystem.size(f"/logs/{topic}-0/{name}")
+    ]
+    logs = [path for path in paths if path.endswith(".log")]
+    path = random.choice(logs if random.random() < 0.7 else paths)
+    content = filesystem._file(path).content  # A disk does not ask.
+    place = random.randrange(len(content))
+    content[place] ^= 1 << random.randrange(8)
+
+
 async def found(broker):
     """How many groups, transactional ids and share states there are."""
     _, transactions, share = await coordinated(broker)
@@ -108,15 +132,16 @@ async def found(broker):
     return sum(offset >= 0 for offset in offsets), known, len(share.coordinator.states)
 
 
-def filled_and_started():
-    """What a second start finds, and a third one."""
-
+def damaged_and_started(random, flips):
     async def scenario():
         parts = {"filesystem": MemoryFileSystem(), "store": MemoryStore()}
         async with running(SETTINGS, **parts) as broker:
             await filled(broker)
+        for _ in range(flips):
+            damage(parts["filesystem"], random)
         async with running(SETTINGS, **parts) as broker:
             first = await found(broker)
+        # And again, with what the first start made of it.
         async with running(SETTINGS, **parts) as broker:
             second = await found(broker)
         assert second == (first[0], first[1] + 1, first[2])
@@ -127,43 +152,77 @@ def filled_and_started():
 
 def test_rubbish_among_the_records_costs_nothing():
     """Unknown kinds and versions, short and empty records."""
-    assert filled_and_started() == (len(GROUPS), len(IDS), len(KEYS))
+    assert damaged_and_started(Random(1), 0) == (len(GROUPS), len(IDS), len(KEYS))
 
 
-def test_a_damaged_log_goes_offline_and_the_other_coordinators_serve(caplog):
-    """The only copy stays as it is; the broker's log names file, place, cause and remedy."""
-    path = f"/logs/{CONSUMER_OFFSETS}-0/{0:020d}.log"
+@pytest.mark.parametrize("seed", range(12))
+def test_a_bit_that_turned_over_costs_one_batch_at_most(seed):
+    """In any file of an internal topic, the log's end and its small files included."""
+    left = damaged_and_started(Random(seed), 1)
+    assert len(GROUPS) + len(IDS) + len(KEYS) - sum(left) <= 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_coordinators_load_whatever_the_disk_has_done(seed):
+    """Several bits at once, the same batch's perhaps."""
+    damaged_and_started(Random(seed), 5)
+
+
+def new_scrubber(broker):
+    """One beside the broker's own, which sleeps."""
+    return Scrubber(
+        broker.settings,
+        broker.runtime,
+        broker.partitions,
+        broker.storage.log_directories,
+    )
+
+
+def test_damage_that_a_scrub_finds_takes_no_coordinator_away(caplog):
+    """It goes on with the only copy there is, and the next start salvages that."""
 
     async def scenario():
         parts = {"filesystem": MemoryFileSystem(), "store": MemoryStore()}
         async with running(SETTINGS, **parts) as broker:
             await filled(broker)
-        # The first commit's key.
-        parts["filesystem"]._file(path).content[70] ^= 1
-        before = parts["filesystem"].read_bytes(path)
+            path = f"/logs/{CONSUMER_OFFSETS}-0/{0:020d}.log"
+            # The first commit's key.
+            parts["filesystem"]._file(path).content[70] ^= 1
+            scrubber = new_scrubber(broker)
+            await scrubber.round()
+            assert scrubber.damages == 1
+            assert (await found(broker))[:2] == (len(GROUPS), len(IDS))
         async with running(SETTINGS, **parts) as broker:
-            partition = broker.partitions.find(CONSUMER_OFFSETS, 0)
-            await until(lambda: partition.failure is not None)
-            client = await Client.connect(broker.port)
-            again = InitProducerIdRequest(transactional_id="new", transaction_timeout_ms=60_000)
-            await until(lambda: broker.partitions.find(TRANSACTION_STATE, 0).leader is not None)
-            answer = await client.call(again, 4)
-            while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                await asyncio.sleep(0.01)
-                answer = await client.call(again, 4)
-            assert answer.error_code == ErrorCode.NONE
-            client.close()
-        assert parts["filesystem"].read_bytes(path) == before
+            assert (await found(broker))[0] == len(GROUPS) - 1
+            scrubber = new_scrubber(broker)
+            await scrubber.round()
+            assert scrubber.damages == 0
 
     asyncio.run(scenario())
     lines = [record.getMessage() for record in caplog.records]
-    wanted = f"{path}: at byte 0, offset 0: the checksum of the batch is wrong. Restore the file"
-    assert any(line.startswith(wanted) for line in lines)
+    assert any("the checksum of the batch is wrong" in each and "in use" in each for each in lines)
+    assert any(each.startswith(f"{CONSUMER_OFFSETS}-0 is salvaged") for each in lines)
 
 
 def test_what_was_lost_is_told(caplog):
     """One line for the coordinator's partition, with place, cause and count."""
     with caplog.at_level(logging.WARNING):
-        filled_and_started()
+        damaged_and_started(Random(1), 0)
     lines = [each.getMessage() for each in caplog.records if "cannot be read and" in each.message]
     assert any(line.startswith(f"{CONSUMER_OFFSETS}-0: 3 records and 0 batches") for line in lines)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    logging.disable(logging.ERROR)
+    for seed in range(chosen.seed, chosen.seed + chosen.cases):
+        try:
+            test_a_bit_that_turned_over_costs_one_batch_at_most(seed)
+            test_coordinators_load_whatever_the_disk_has_done(seed)
+        except BaseException:
+            sys.stderr.write(f"seed {seed}\n")
+            raise
+    sys.stdout.write(f"{2 * chosen.cases} broken brokers\n")

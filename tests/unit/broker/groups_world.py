@@ -20,8 +20,8 @@ from ottla.group.coordinator.flights import Flights
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import NO_TOPICS
 from ottla.record.builder import BatchBuilder
-from ottla.record.header import read_header
-from ottla.storage.segment.checked_batches import Window
+from ottla.record.header import read_header, set_base_offset
+from ottla.storage.recovery.readable import Whole
 from ottla.testing.clock import ManualClock
 from ottla.wire.messages.classic_membership import (
     HeartbeatRequest,
@@ -51,10 +51,10 @@ class MemoryLog:
     def size_bytes(self) -> int:
         return sum(map(len, self.batches))
 
-    def checked_batches(self, _window_bytes: int) -> Iterator[Window]:
+    def readable(self, _window_bytes: int) -> Iterator[list[Whole]]:
         """One batch at a time."""
         for batch in self.batches:
-            yield batch, [(0, read_header(batch))]
+            yield [Whole(batch, 0, read_header(batch))]
 
 
 class MemoryPartition:

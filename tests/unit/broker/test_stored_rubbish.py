@@ -1,4 +1,4 @@
-"""Records that say nothing cost nothing else; damaged files are refused."""
+"""Whatever stands in a coordinator's files, it loads, and loses only what cannot be read."""
 
 import logging
 from random import Random
@@ -10,7 +10,7 @@ from .stored_world import CHECKS, KINDS, STATES, StoredWorld, rubbish, told
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_rubbish_is_skipped_and_damage_refused(kind, check):
+def test_only_what_cannot_be_read_is_lost(kind, check):
     """Records that say nothing, bits that turned over, pieces of files that were overwritten.
 
     More cases by hand: `python -m tests.unit.broker.stored_world --cases 10000`.
@@ -54,6 +54,26 @@ def test_an_earlier_value_counts_where_the_last_one_cannot_be_read():
     shard = world.loaded()
     assert told(shard) == before
     assert shard.losses.records == 1
+
+
+def test_a_marker_that_is_lost_leaves_no_offset_pending_for_ever(caplog):
+    """The log's producers know that the transaction is over; its offsets count for nothing."""
+    del caplog
+    world = StoredWorld("groups")
+    key, value = next(
+        each
+        for at in range(99)
+        for each in STATES["groups"](Random(at), at)
+        if each[0][1] == 1 and each[1]
+    )
+    world.write_transactional(7, (key, value))
+    world.end_transaction(7)
+    path, begin, _, _ = world.batches[-1]
+    world.damage(path, begin + 70, b"\xff")
+    coordinator = world.loaded().coordinator
+    assert not coordinator.registry.pending
+    world.write_transactional(8, (key, value))
+    assert world.loaded().coordinator.registry.pending
 
 
 def test_rubbish_is_rubbish():

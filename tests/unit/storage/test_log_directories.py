@@ -270,7 +270,7 @@ def test_a_character_that_the_disk_damaged_makes_no_other_topic() -> None:
     log = open_one(directories)
     assert log.log_end_offset == 1
     assert filesystem.read_bytes(path) == before
-    assert "partition.metadata" in log.recovery.notes[0]
+    assert "partition.metadata" in log.recovery.salvaged[0]
 
 
 def test_truncation_lowers_the_recovery_point_on_the_disk_first() -> None:

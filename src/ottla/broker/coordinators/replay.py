@@ -1,8 +1,8 @@
 """Replays a partition of a coordinator's topic: finds the last value of each key.
 
 Records of a transaction become valid at its commit marker, unless a record of the same key with a
-higher offset is valid already. Records of open transactions are listed separately. Records that
-cannot be decoded are skipped and noted as losses, so that they do not make the others unusable.
+higher offset is valid already. Records of open transactions are listed separately. Unreadable
+records are skipped and noted as losses, so that one bad record does not make the others unusable.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from ottla.record.control import ControlType, read_marker
 from ottla.record.header import BatchHeader
 from ottla.record.reader import records
 from ottla.storage.log.log import Log
+from ottla.storage.recovery.readable import Damage, Whole
 
 _log = logging.getLogger(__name__)
 
@@ -28,13 +29,13 @@ _EXAMPLES_MAX = 5
 
 
 class Losses:
-    """Records that were skipped while a partition was loaded."""
+    """Records and damaged bytes that were skipped while a partition was loaded."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         self._topic_partition = topic_partition
         # Records that cannot be decoded, perhaps because a newer version wrote them.
         self.records = 0
-        # Batches whose records cannot be read, although the checksum is right.
+        # Batches, or damaged bytes in place of batches.
         self.batches = 0
         self._examples: list[str] = []
 
@@ -51,6 +52,14 @@ class Losses:
         self.batches += 1
         self._note(f"offset {offset}: {what}")
 
+    def note_damage(self, damage: Damage) -> None:
+        """Note damaged bytes of a file."""
+        self.batches += 1
+        self._note(
+            f"offset {damage.offset}, {damage.size} bytes from {damage.position} on of "
+            f"{damage.path}: {damage.what}"
+        )
+
     def _note(self, example: str) -> None:
         if len(self._examples) < _EXAMPLES_MAX:
             self._examples.append(example)
@@ -63,7 +72,8 @@ class Losses:
         more = count - len(self._examples)
         _log.warning(
             "%s: %d records and %d batches cannot be read and were skipped; the other %s are "
-            "loaded. %s%s. Look with `ottla log dump`: has a newer version written them?",
+            "loaded. %s%s. Look at the disk and with `ottla log dump`; what was skipped is lost "
+            "unless a replica or a copy has it",
             self._topic_partition,
             self.records,
             self.batches,
@@ -200,7 +210,7 @@ async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> R
     """Return the last readable value of each key in the log, and the pending records.
 
     In a long log only the last value of each key is decoded. If one of these is unreadable, the log
-    is read again to find the last readable value. Raises StorageError.
+    is read again to find the last readable value. Raises OttlaError if the disk fails.
     """
     found, reading = Replayed(), ReplayedPartition[R](Losses(partition.topic_partition))
     await read_back(partition.log, chunk_bytes, found.take, reading.losses)
@@ -228,24 +238,16 @@ async def replay(partition: Partition, chunk_bytes: int, decode: Decode[R]) -> R
 async def read_back(log: Log, chunk_bytes: int, take: Take, losses: Losses) -> None:
     """Pass all batches of a log to `take` in order, reading `chunk_bytes` at a time.
 
-    A large log is read in a thread. Batches whose records cannot be read are noted in `losses`.
-    Raises StorageError.
+    A large log is read in a thread. Unreadable batches are skipped and noted in `losses`. Raises
+    OttlaError if the disk fails.
     """
-    windows = log.checked_batches(chunk_bytes)
+    parts = log.readable(chunk_bytes)
 
     def step() -> bool:
-        window = next(windows, None)
-        if window is None:
-            return False
-        buffer, found = window
-        for place, header in found:
-            try:
-                # The checksum was verified already.
-                take(header, records(buffer, place, header, check_crc=False))
-            except CorruptBatch as error:
-                what = error.message or ErrorCode.CORRUPT_MESSAGE.name
-                losses.note_batch(header.base_offset, what)
-        return True
+        part = next(parts, None)
+        for each in part or ():
+            _take(each, take, losses)
+        return part is not None
 
     if log.size_bytes <= _SMALL_BYTES:
         while step():
@@ -254,3 +256,15 @@ async def read_back(log: Log, chunk_bytes: int, take: Take, losses: Losses) -> N
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, step):
         pass
+
+
+def _take(found: Whole | Damage, take: Take, losses: Losses) -> None:
+    if isinstance(found, Damage):
+        losses.note_damage(found)
+        return
+    buffer, place, header, _ = found
+    try:
+        # The checksum was verified already.
+        take(header, records(buffer, place, header, check_crc=False))
+    except CorruptBatch as error:
+        losses.note_batch(header.base_offset, error.message or ErrorCode.CORRUPT_MESSAGE.name)

@@ -23,7 +23,7 @@ from ottla.broker.coordinators.replies import (
 )
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Purgatory
-from ottla.storage.disk.errors import DiskFull, StorageError
+from ottla.storage.disk.errors import DiskFull
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Shard(ABC, Generic[C, R]):
     async def replayed(self) -> C:
         """Rebuild the coordinator from the log.
 
-        Records that cannot be read are skipped and reported. Raises StorageError.
+        Records that cannot be read are skipped and reported. Raises OttlaError if the disk fails.
         """
 
     @abstractmethod
@@ -138,17 +138,10 @@ class Shard(ABC, Generic[C, R]):
             self.begin(coordinator)
 
     async def load_or_log(self) -> None:
-        """Do as `load`, but log errors; the keys then stay unavailable.
-
-        A damaged log goes offline, so that another replica leads if there is one.
-        """
+        """Do as `load`, but log errors; the keys then stay unavailable."""
         try:
             await self.load()
         except OttlaError as error:
-            if self.closed:
-                return
-            if isinstance(error, StorageError):
-                self.partition.on_storage_error(error)
             _log.error("cannot load the %s of %s: %s", self.what, self.name, error)
 
     def load_nothing(self) -> None:

@@ -67,13 +67,22 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         )
         for record in reading.records:
             coordinator.registry.apply(record)
+        open_here: set[int] | None = None
         if reading.losses:
             coordinator.registry.mend()
+            open_here = self._open_here()
         for producer_id, record, is_overtaken in reading.pending:
-            if isinstance(record, OffsetRecord):
+            if isinstance(record, OffsetRecord) and (open_here is None or producer_id in open_here):
                 coordinator.registry.pending.add(producer_id, record, is_overtaken=is_overtaken)
         self.report(reading.losses)
         return coordinator
+
+    def _open_here(self) -> set[int]:
+        """Return the producers with an open transaction in this partition.
+
+        The marker of any other producer may be lost; its offsets would stay pending forever.
+        """
+        return set(self.partition.log.producers.open_transactions.values())
 
     def encode(self, record: CoordinatorRecord) -> tuple[bytes, bytes | None]:
         return encode(record)

@@ -16,6 +16,7 @@ from ottla.broker.partitions.removals import Departures, Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.storage.directory import salvage
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.placement import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, LogCorrupt, StorageError
@@ -25,6 +26,10 @@ from ottla.storage.segment.config import LogConfig
 _log = logging.getLogger(__name__)
 
 _REMINDER_MS = 10_000
+_KEPT = (
+    " The partition stays in use, for its coordinator has no other copy; what can be read of it "
+    "is salvaged when this broker is started next."
+)
 # Partitions changed in one turn of the loop.
 _SLICE = 50
 
@@ -270,10 +275,13 @@ class Partitions:
         if self._by_name.get((partition.topic, partition.index)) is not partition:
             return  # The partition was deleted meanwhile, and may have been created again.
         now_ms = self._clock.monotonic_ms()
+        is_kept = self._keep_damaged(partition, error)
         # A full disk makes every append fail, so this is logged at intervals.
         is_due = self._reminders.admit("storage", now_ms) is not None
-        if error.stops_log or is_due:
-            _log.error("%s", error.message)
+        if (error.stops_log and not is_kept) or is_due:
+            _log.error("%s%s", error.message, _KEPT if is_kept else "")
+        if is_kept:
+            return
         failed = self._directories.fail(partition.topic_partition, error)
         for offline in failed:
             found = self._by_name.get(offline)
@@ -333,7 +341,10 @@ class Partitions:
         # Derived once per topic, because this takes longer than the work per partition.
         by_name = {topic.name: topic for topic in topics.values()}
         configs = {name: self._config_of(topic) for name, topic in by_name.items()}
-        wanted = [Wanted(TopicPartition(*k), t.id, configs[k[0]]) for k, t in topics.items()]
+        wanted = [
+            Wanted(TopicPartition(*k), t.id, configs[k[0]], salvages=self._is_last_resort(t, k[1]))
+            for k, t in topics.items()
+        ]
 
         def open_logs() -> dict[TopicPartition, Log | StorageError]:
             found = self._directories.open_all(wanted, now_ms=self._clock.now_ms())
@@ -384,11 +395,31 @@ class Partitions:
             group_commit=self._group_commit,
             on_storage_error=self.on_storage_error,
         )
-        for note in log.recovery.notes:
-            _log.info("%s: %s", topic_partition, note)
+        for note in log.recovery.salvaged:
+            _log.error("%s is salvaged: %s", topic_partition, note)
         self._refused.pop(key, None)
         self._by_name[key] = partition
         self._by_id[topic.id, key[1]] = partition
+
+    def _is_last_resort(self, topic: TopicImage | None, index: int) -> bool:
+        """Whether this is the only replica of an internal topic's partition."""
+        if topic is None or not topic.is_internal or index >= len(topic.partitions):
+            return False
+        return topic.partitions[index].replicas == (self._roles.registration.broker_id,)
+
+    def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
+        """Keep using a damaged log if it is the last resort, and salvage it at the next start.
+
+        Return whether it is kept.
+        """
+        topic = self._view.image.topic(partition.topic)
+        if not isinstance(error, LogCorrupt) or not self._is_last_resort(topic, partition.index):
+            return False
+        try:
+            salvage.mark(partition.log.filesystem, partition.log.folder)
+        except OSError:
+            return False
+        return True
 
     def _configure(self, topic: TopicImage) -> None:
         config = self._config_of(topic)

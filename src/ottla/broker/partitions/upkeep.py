@@ -5,7 +5,6 @@ Each task has a timer of its own. Slow disk access runs in a thread.
 
 import asyncio
 import logging
-from collections.abc import Iterator
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.flush import Flusher
@@ -70,45 +69,37 @@ class Scrubber:
         self.rounds += 1
 
     async def _scrub(self, partition: Partition, scrub: SegmentScrub) -> None:
-        """Scrub a segment. Damage is reported only if a second scrub finds it again."""
         try:
-            damage = await self._damage(partition, scrub, scrub.steps())
-            if damage is None:
-                return
-            await asyncio.sleep(_SECOND_LOOK_S)
-            again = await self._damage(partition, scrub, scrub.steps(after=damage))
+            while not scrub.is_done and self._concerns(partition, scrub):
+                taken = await self._step(scrub)
+                await asyncio.sleep(self._pause_s(taken))
+        except LogCorrupt:
+            await self._look_again(partition, scrub)
         except OSError as error:
             if self._concerns(partition, scrub):
                 _log.error("cannot check %s for damage: %s", scrub.path, error)
-            return
-        if again is not None and again.position == damage.position:
-            self.damages += 1
-            self._partitions.on_storage_error(partition, again)
+        finally:
+            scrub.close()
 
-    async def _damage(
-        self, partition: Partition, scrub: SegmentScrub, steps: Iterator[int]
-    ) -> LogCorrupt | None:
-        """Return the first damage in a segment of the partition's log, if there is any."""
+    async def _look_again(self, partition: Partition, scrub: SegmentScrub) -> None:
+        """Read again after damage was found, and report it only if it is still there."""
+        await asyncio.sleep(_SECOND_LOOK_S)
         try:
-            while self._concerns(partition, scrub):
-                taken = await self._step(steps)
-                if not taken:
-                    break
-                await asyncio.sleep(self._pause_s(taken))
+            await self._step(scrub)
         except LogCorrupt as damage:
-            return damage if self._concerns(partition, scrub) else None
-        return None
+            if self._concerns(partition, scrub):
+                self.damages += 1
+                self._partitions.on_storage_error(partition, damage)
 
     @staticmethod
     def _concerns(partition: Partition, scrub: SegmentScrub) -> bool:
         """Whether the scrubbed segment still belongs to the partition's log."""
         return partition.failure is None and partition.log is scrub.log and scrub.still_holds
 
-    async def _step(self, steps: Iterator[int]) -> int:
-        """Return the bytes read in the next step; 0 after the last one."""
+    async def _step(self, scrub: SegmentScrub) -> int:
         if self._directories.in_memory:
-            return next(steps, 0)
-        return await self._runtime.in_thread(lambda: next(steps, 0))
+            return scrub.step()
+        return await self._runtime.in_thread(scrub.step)
 
     @property
     def _rate(self) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from ottla.ledger.files import encode_removals
 from ottla.ledger.removals import SegmentRemovals
-from ottla.record.header import BatchHeader
+from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
+from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.filesystem import Buffer, FileSystem
 from ottla.storage.disk.reserve import DiskUse, Reserve
 from ottla.storage.files.names import (
@@ -19,8 +20,9 @@ from ottla.storage.files.names import (
 from ottla.storage.index.offset_index import OffsetIndex
 from ottla.storage.index.time_index import TimeIndex
 from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
-from ottla.storage.segment.checked_batches import checked_batches
+from ottla.storage.segment.batch_walk import header_fault
 
+_WINDOW_BYTES = 1 << 20
 _REMEDY = (
     "The log is not compacted; where another replica is in sync, this one is made anew from the "
     "leader, else restore the file from a copy."
@@ -39,10 +41,32 @@ def read_batches(
     """
     file = filesystem.open(path)
     try:
-        for window, found in checked_batches(file, path, size, base_offset, remedy=_REMEDY):
+        position, next_offset = 0, base_offset
+        window_bytes = _WINDOW_BYTES
+        while position < size:
+            window = file.pread(min(window_bytes, size - position), position)
             pace(len(window))
-            for place, header in found:
+            place = 0
+            while place + HEADER_SIZE <= len(window):
+                header = read_header(window, place)
+                fault = header_fault(header, size - position - place, next_offset)
+                if fault is None and place + header.size > len(window):
+                    break
+                if fault is None and computed_crc(window, place, header.size) != header.crc:
+                    fault = "the checksum of the batch is wrong"
+                if fault is not None:
+                    raise LogCorrupt(path, position + place, next_offset, fault, _REMEDY)
                 yield header, window[place : place + header.size]
+                next_offset = header.last_offset + 1
+                place += header.size
+            if place == 0:
+                if len(window) < HEADER_SIZE or window_bytes >= size - position:
+                    what = f"only {len(window)} bytes of a batch"
+                    raise LogCorrupt(path, position, next_offset, what, _REMEDY)
+                window_bytes = max(read_header(window).size, 2 * window_bytes)
+            else:
+                window_bytes = _WINDOW_BYTES
+            position += place
     finally:
         file.close()
 

@@ -5,6 +5,7 @@ clean stop), and the three offset checkpoints.
 """
 
 from collections.abc import Mapping
+from functools import partial as given
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -12,6 +13,7 @@ from ottla.base.ids import TopicPartition
 from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
+from ottla.storage.directory.salvage import open_salvaged
 from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
 from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.disk.reserve import Ballast, Reserve
@@ -127,11 +129,13 @@ class LogDirectory:
         producer_expiration_ms: int,
         unique: UUID,
         now_ms: int,
+        salvages: bool = False,
     ) -> Log:
         """Open a partition's log, or begin it if it has no folder. May run in a thread.
 
         A folder of another topic of that name (deleted and recreated while this broker was down) is
-        renamed with the suffix `-stray` and kept. Raises StorageError.
+        renamed with the suffix `-stray` and kept. With `salvages` a damaged log is opened without
+        its unreadable parts. Raises StorageError.
         """
         folder = self.folder_of(partition)
         filesystem = self.filesystem
@@ -158,14 +162,13 @@ class LogDirectory:
             raise storage_error(error, folder, "open the log") from error
         checkpoints, run = self.checkpoints, self.run
         recovery_point = 0 if is_stray else checkpoints.recovery_points.get(partition, 0)
-        log = open_log(
+        open_it = given(
+            open_log,
             filesystem,
             folder,
             partition,
             config,
             log_start_offset=0 if is_stray else checkpoints.log_starts.get(partition, 0),
-            recovery_point=recovery_point,
-            clean=run.was_clean and partition in checkpoints.recovery_points and not is_stray,
             # With group commit no records are truncated in order to copy them from a leader again,
             # because the leader may be this broker.
             is_lossy=not run.kept_all and not run.flushes_first,
@@ -173,8 +176,13 @@ class LogDirectory:
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
+        clean = run.was_clean and partition in checkpoints.recovery_points and not is_stray
+        if salvages:
+            log = open_salvaged(filesystem, folder, open_it, recovery_point, clean=clean)
+        else:
+            log = open_it(recovery_point=recovery_point, clean=clean)
         if damaged_id is not None:
-            log.recovery.notes.append(
+            log.recovery.salvaged.append(
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
         replay_journal(self.journal, log, topic_id, now_ms)

@@ -92,6 +92,8 @@ class Wanted:
     topic_partition: TopicPartition
     topic_id: UUID
     config: LogConfig
+    # Whether to serve the readable part of a damaged log: see `salvage`.
+    salvages: bool = False
 
 
 class LogOpening:
@@ -187,6 +189,7 @@ class LogOpening:
             producer_expiration_ms=producer_expiration_ms,
             unique=self._new_id(),
             now_ms=now_ms,
+            salvages=one.salvages,
         )
         if len(self._placement.directories) > 1:
             # The directory is chosen once: the folder, even an empty one, shows it.

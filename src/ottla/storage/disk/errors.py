@@ -7,7 +7,6 @@ from ottla.base.private_files import whose
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _GONE = frozenset({errno.ENOENT, errno.EBADF})
-RESTORE = "Restore the file from a copy or a replica, or delete the partition."
 _REMEDY = (
     "Free space on that disk, shorten retention or delete a topic; writing goes on by itself when "
     "there is room."

@@ -33,10 +33,10 @@ from ottla.storage.log.flush import FlushJob, FlushState
 from ottla.storage.log.flush_journal import FlushJournal
 from ottla.storage.producers import snapshot as producer_snapshot
 from ottla.storage.producers.state import ProducerStates
+from ottla.storage.recovery.readable import Damage, Whole, readable_batches
 from ottla.storage.recovery.recovery import Recovery
 from ottla.storage.recovery.replay import take_marker
 from ottla.storage.segment.batch_walk import BadHeader, header_fault, jump_fault, read_marker
-from ottla.storage.segment.checked_batches import Window
 from ottla.storage.segment.config import LogConfig
 from ottla.storage.segment.segment import NOT_READ, RELATIVE_OFFSET_MAX, Segment
 from ottla.storage.segment.segments import Segments
@@ -466,10 +466,12 @@ class Log:
         for segment in self.segments:
             segment.indexes.config = config
 
-    def checked_batches(self, window_bytes: int) -> Iterator[Window]:
-        """Yield all batches: see `Segments.checked_batches`."""
-        start, end = self.log_start_offset, self.log_end_offset
-        return self.segments.checked_batches(start, end, window_bytes)
+    def readable(self, window_bytes: int) -> Iterator[list[Whole | Damage]]:
+        """Yield the readable parts of the log in order, about `window_bytes` at a time.
+
+        Damage does not end the iteration. Each step may run in a thread. Raises StorageError.
+        """
+        return readable_batches(self, window_bytes)
 
     def settle_replacement(self) -> None:
         """Finish or cancel a replacement before the log's files change: see `Replacement.settle`.

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.ledger.history import StartCause
-from ottla.storage.disk.errors import RESTORE, LogCorrupt, storage_error
+from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import TEMPORARY_SUFFIX, FileSystem
 from ottla.storage.files.names import (
     CLEANED_SUFFIX,
@@ -146,7 +146,7 @@ def _too_short(last: Segment, end: int, recovery_point: int) -> LogCorrupt:
         last.size,
         end,
         f"the log ends here but was flushed up to offset {recovery_point}",
-        RESTORE,
+        "Restore the file from a copy or a replica, or delete the partition.",
     )
 
 

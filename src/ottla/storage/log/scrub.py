@@ -6,11 +6,11 @@ checksum, and compares what the checksum does not cover (offsets, leader epochs)
 state.
 """
 
-from collections.abc import Iterator
-
+from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
 from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.filesystem import File, FileSystem
 from ottla.storage.log.log import Log
-from ottla.storage.segment.checked_batches import checked_batches
+from ottla.storage.segment.batch_walk import header_fault
 from ottla.storage.segment.segment import Segment
 
 # The bytes read in one step, unless a single batch is larger.
@@ -23,11 +23,13 @@ _REMEDY = (
 
 
 class SegmentScrub:
-    """A scrub of one segment as it is now; its offsets end at or before `end_offset`."""
+    """A scrub of one segment. `step` may be called in any thread, one call at a time."""
 
     def __init__(self, log: Log, segment: Segment, end_offset: int) -> None:
+        """Prepare the scrub; the segment's offsets end at or before `end_offset`."""
         self.log = log
         self.segment = segment
+        self._filesystem: FileSystem = segment.filesystem
         self.path = segment.path()
         self._end_offset = end_offset
         self._size = segment.size
@@ -35,6 +37,13 @@ class SegmentScrub:
         # The leader epoch of the previous batch, and of the log: epochs only rise.
         self._epoch = log.leader_epochs.epoch_of(segment.base_offset)
         self._epoch_max = log.leader_epochs.latest
+        self._file: File | None = None
+        self._position = 0
+        self._next_offset = segment.base_offset
+
+    @property
+    def is_done(self) -> bool:
+        return self._position >= self._size
 
     @property
     def still_holds(self) -> bool:
@@ -45,39 +54,69 @@ class SegmentScrub:
             and any(segment is self.segment for segment in self.log.segments)
         )
 
-    def steps(self, after: LogCorrupt | None = None) -> Iterator[int]:
-        """Check a few batches per step, and yield how many bytes were read.
+    def step(self) -> int:
+        """Check the next few batches; return how many bytes were read.
 
-        With `after`, a second scrub begins at the damage that the first one has found. Each step
-        may run in another thread. Raises LogCorrupt at the first damage, OSError.
+        Raises LogCorrupt at the first damage, OSError if the file cannot be read.
         """
-        position, offset = 0, self.segment.base_offset
-        if after is not None:
-            position, offset = after.position, after.offset
-        file = self.segment.filesystem.open(self.path)
-        try:
-            for window, found in checked_batches(
-                file,
-                self.path,
-                self._size,
-                offset,
-                remedy=_REMEDY,
-                offset_end=self._end_offset,
-                position=position,
-                window_bytes=STEP_BYTES,
-            ):
-                for _, header in found:
-                    epoch = header.leader_epoch
-                    if not self._epoch <= epoch <= self._epoch_max:
-                        fault = (
-                            f"leader epoch {epoch} is not from {self._epoch} to {self._epoch_max}"
-                        )
-                        raise LogCorrupt(self.path, position, offset, fault, _REMEDY)
-                    self._epoch = epoch
-                    position, offset = position + header.size, header.last_offset + 1
-                yield len(window)
-        finally:
-            file.close()
+        if self._file is None:
+            self._file = self._filesystem.open(self.path)
+        room = self._size - self._position
+        content = self._file.pread(min(STEP_BYTES, room), self._position)
+        if len(content) >= HEADER_SIZE:
+            size = read_header(content).size
+            if len(content) < size <= room:
+                content = self._file.pread(size, self._position)
+        taken = self._check(content)
+        if not taken:
+            raise self._damage(0, f"the file has only {len(content)} of the bytes that follow")
+        self._position += taken
+        return len(content)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _check(self, content: bytes) -> int:
+        """Check the whole batches at the beginning of `content`; return their size in bytes."""
+        place = 0
+        while place < len(content):
+            position = self._position + place
+            if place + HEADER_SIZE > len(content):
+                if position + HEADER_SIZE > self._size:
+                    raise self._damage(place, f"only {len(content) - place} bytes of a batch")
+                break
+            header = read_header(content, place)
+            fault = self._fault(header, self._size - position)
+            if fault is None and place + header.size > len(content):
+                break
+            if fault is None and computed_crc(content, place, header.size) != header.crc:
+                fault = "the checksum of the batch is wrong"
+            if fault is not None:
+                raise self._damage(place, fault)
+            self._next_offset = header.last_offset + 1
+            self._epoch = header.leader_epoch
+            place += header.size
+        return place
+
+    def _fault(self, header: BatchHeader, room: int) -> str | None:
+        fault = header_fault(header, room, self._next_offset)
+        if fault is not None:
+            return fault
+        if header.last_offset >= self._end_offset:
+            return f"base offset {header.base_offset} is too high for its segment"
+        if not self._epoch <= header.leader_epoch <= self._epoch_max:
+            return (
+                f"leader epoch {header.leader_epoch} is not from {self._epoch} to {self._epoch_max}"
+            )
+        return None
+
+    def _damage(self, place: int, what: str) -> LogCorrupt:
+        # The next step begins here, so that the caller can have this place read again.
+        self._position += place
+        return LogCorrupt(self.path, self._position, self._next_offset, what, _REMEDY)
 
 
 def scrubs(log: Log) -> list[SegmentScrub]:

@@ -7,7 +7,7 @@ producers' state needs it, and a bad one is damage. Above it every batch's check
 from dataclasses import dataclass, field
 
 from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
-from ottla.storage.disk.errors import RESTORE, LogCorrupt, fsync_error
+from ottla.storage.disk.errors import LogCorrupt, fsync_error
 from ottla.storage.disk.filesystem import File
 from ottla.storage.recovery.damage import is_unwritten, valid_batch_behind
 from ottla.storage.recovery.leftovers import note_failed_flush
@@ -18,7 +18,10 @@ from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX, Segment
 # Larger reads were slower: what is read should still be in the processor's cache when its
 # checksum is computed (10 GB: 2.8 s with 1 MiB, 4.3 s with 4 MiB).
 _CHUNK_BYTES = 1 << 20
-_RESTORE = f"Flushed records are damaged, so nothing was cut. {RESTORE}"
+_RESTORE = (
+    "Flushed records are damaged, so nothing was cut. "
+    "Restore the file from a copy or a replica, or delete the partition."
+)
 
 
 @dataclass(slots=True)
@@ -28,6 +31,8 @@ class Recovery:
     scanned_bytes: int = 0
     truncated_bytes: int = 0
     notes: list[str] = field(default_factory=list)
+    # Sentences about flushed records that are lost, if a damaged log was salvaged.
+    salvaged: list[str] = field(default_factory=list)
     # Whether a flush has failed, so that the unflushed end may exist only in the page cache.
     write_again: bool = False
     # Whether any unflushed page may be missing, even one before a page that was written.

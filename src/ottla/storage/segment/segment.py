@@ -13,7 +13,7 @@ from uuid import UUID
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import SegmentRemovals
 from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
-from ottla.storage.disk.errors import RESTORE, LogCorrupt, storage_error
+from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import Buffer, File, FileSystem
 from ottla.storage.files.names import (
     LEDGER_SUFFIX,
@@ -329,7 +329,7 @@ class Segment:
             bad.position,
             self.base_offset,
             bad.what,
-            RESTORE,
+            "Restore the file from a copy or a replica, or delete the partition.",
         )
 
     def largest_timestamp(self) -> int:

@@ -4,12 +4,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ottla.storage.disk.errors import RESTORE, DiskFull, StorageError, storage_error
+from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.files.checkpoint import CheckpointJob
 from ottla.storage.files.names import DELETED_SUFFIX
 from ottla.storage.index.transaction_index import AbortedTransaction
-from ottla.storage.segment.checked_batches import Window, checked_batches
 from ottla.storage.segment.segment import Segment
 
 
@@ -100,39 +99,6 @@ class Segments:
             if is_complete:
                 break
         return found
-
-    def checked_batches(self, start: int, end: int, window_bytes: int) -> Iterator[Window]:
-        """Yield the batches from the one that holds `start` to `end`, with verified checksums.
-
-        Segments may be added or compacted meanwhile. Each step may run in another thread. Raises
-        StorageError.
-        """
-        offset = start
-        while offset < end:
-            number = self.floor(offset)
-            segment = self[number]
-            is_last = number + 1 == len(self)
-            limit = end if is_last else self[number + 1].base_offset
-            position = segment.position_of(offset) if offset > segment.base_offset else 0
-            try:
-                for window, found in checked_batches(
-                    segment.file,
-                    segment.path(),
-                    segment.size,
-                    segment.base_offset,
-                    remedy=RESTORE,
-                    offset_end=limit,
-                    position=position,
-                    window_bytes=window_bytes,
-                ):
-                    yield window, found
-                    offset = found[-1][1].last_offset + 1
-                    if segment not in self._segments:
-                        break  # Compaction has replaced it: continue in the new segment.
-                else:
-                    offset = limit
-            except OSError as error:
-                raise storage_error(error, segment.path(), "read") from error
 
 
 @dataclass(slots=True, eq=False)
