@@ -526,6 +526,12 @@ def test_files_have_the_size_that_was_asked_for(
     assert 3 <= len(by_options) <= 6
     assert max(by_options) <= 14
 
+    table = tmp_path / "by-groups"
+    run("lake", "load", topic, "--to", str(table), "--master", "here", "--row-group-rows", "16")
+    [file] = ottla.lake.files(str(table))
+    footer = pq.read_metadata(file)
+    assert [footer.row_group(n).num_rows for n in range(footer.num_row_groups)] == [16, 16, 8]
+
     path = Path(pipeline(tmp_path, topic))
     path.write_text(path.read_text().replace("[spark]", 'file_size = "12KiB"\n[spark]'))
     run("lake", "run", str(path))

@@ -20,7 +20,7 @@ from ottla.group.coordinator.flights import Flights
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import NO_TOPICS
 from ottla.record.builder import BatchBuilder
-from ottla.record.header import read_header, set_base_offset
+from ottla.record.header import read_header
 from ottla.storage.recovery.readable import Whole
 from ottla.testing.clock import ManualClock
 from ottla.wire.messages.classic_membership import (

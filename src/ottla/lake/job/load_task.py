@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ottla.base.errors import OttlaError
 from ottla.lake.job.bucket_output import BucketOutputs
-from ottla.lake.job.output import ParquetOutput, completed
+from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput, completed
 from ottla.lake.job.task import ALONE, TaskResult
 from ottla.lake.model.chain import in_bucket, letters_path
 from ottla.lake.model.event_times import EventRule
@@ -109,6 +109,8 @@ class LoadTask(RangeTask):
     sorting: RowSorting | None = None
     # If None, event times are ignored, and all rows go to one file.
     events: EventRule | None = None
+    row_group_rows: int = ROW_GROUP_ROWS
+    row_group_bytes: int = ROW_GROUP_BYTES
 
     def run(self) -> TaskResult:
         """Load the range into files with new names. If it raises OttlaError, no file remains."""
@@ -154,7 +156,13 @@ class _Rows:
         task = self._task
         more = f"n{number}" if number else ""
         path = in_bucket(f"{task.path}-{self._attempt}{more}.parquet", self._by, bucket)
-        return ParquetOutput(task.store, path, layout=_layout(task.sorting))
+        return ParquetOutput(
+            task.store,
+            path,
+            layout=_layout(task.sorting),
+            row_group_rows=task.row_group_rows,
+            row_group_bytes=task.row_group_bytes,
+        )
 
     def write(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> None:
         rule = self._task.events

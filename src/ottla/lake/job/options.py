@@ -244,6 +244,16 @@ class RowOptions(WriterOptions, total=False):
             "size",
         ),
     ]
+    row_group_rows: Annotated[
+        int,
+        Option("Rows of a row group, at most.", 1 << 20, key="target.row_group_rows", metavar="N"),
+    ]
+    row_group_size: Annotated[
+        Size,
+        Option(
+            "Of a row group in memory, at most.", "64Mi", key="target.row_group_size", unit="size"
+        ),
+    ]
 
 
 class LoadOptions(RowOptions, total=False):
@@ -319,6 +329,9 @@ class CompactOptions(RunOptions, total=False):
     """The options of `compact`."""
 
     target_size: Annotated[Size, Option("How large files become at most.", "128MB", unit="size")]
+    row_group_size: Annotated[
+        Size, Option("How large row groups become, in memory.", "64MB", unit="size")
+    ]
 
 
 class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):

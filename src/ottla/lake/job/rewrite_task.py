@@ -30,6 +30,7 @@ class RewriteTask:
     start: int
     end: int
     layout: FileLayout
+    row_group_bytes: int
     # `older` has the columns of files with older columns, by path. `columns` are the new columns.
     older: Mapping[str, TableSchema | None] = field(default_factory=dict)
     columns: TableSchema | None = None
@@ -49,7 +50,9 @@ class RewriteTask:
         remains.
         """
         path = f"{self.path}-{uuid.uuid4().hex[:12]}.parquet"
-        output = ParquetOutput(self.store, path, layout=self.layout)
+        output = ParquetOutput(
+            self.store, path, layout=self.layout, row_group_bytes=self.row_group_bytes
+        )
         with completed(output):
             for file in self.files:
                 _copy(self, file, output)

@@ -41,11 +41,12 @@ class CompactionResult:
 def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
     """Merge small neighbouring files of the table in `target` into files of `target_size`.
 
-    Tasks run as in `load`. Loads may run at the same time. Raises OttlaError (LoadLost if another
-    compaction or replacement took the same files first; then nothing changes).
+    Tasks run as in `load`. `row_group_size` is in bytes of Arrow's columns. Loads may run at the
+    same time. Raises OttlaError (LoadLost if another compaction or replacement took the same files
+    first; then nothing changes).
     """
     given = filled(CompactOptions, options)
-    target_bytes = int(given["target_size"])
+    target_bytes, row_group_bytes = int(given["target_size"]), int(given["row_group_size"])
     began = time.monotonic()
     with opened(target, given, must_exist=True) as engine:
         table = engine.table
@@ -60,7 +61,7 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
-        rewrite = Rewrite(engine, before, "compaction")
+        rewrite = Rewrite(engine, before, "compaction", row_group_bytes=row_group_bytes)
         tasks = [rewrite.task(one, one[0].start, one[-1].end, live.columns) for one in chosen]
         with engine.writing(before.version + 1, rewrite.load_id):
             written = rewrite.written(tasks)

@@ -155,6 +155,8 @@ def _tasks(
             size_bytes=sized.size_bytes,
             sorting=typing.sorting if typing else None,
             events=rule,
+            row_group_rows=settings.sizes.row_group_rows,
+            row_group_bytes=settings.sizes.row_group_bytes,
         )
         for sized in plan.ranges
     ]

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import Kind, Manifest
-from ottla.lake.model.plan import SPLIT_BYTES, SizedRange, ranges, require_same_topic, split
+from ottla.lake.model.plan import SizedRange, ranges, require_same_topic, split
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
 from ottla.lake.source.cluster import Cluster, TopicDescription
 from ottla.lake.source.ledgers import loss_explained
 from ottla.lake.tables.table import LakeTable, foundation, on_record
+from ottla.lake.write.settings import FileSizes
 
 # The most offsets of one task; tasks are split further by bytes.
 OFFSETS_PER_TASK = 2_000_000
@@ -101,9 +102,9 @@ def plan_load(
     base: Base,
     limits: Limits,
     kind: Kind = "load",
-    file_bytes: int = SPLIT_BYTES,
+    sizes: FileSizes = FileSizes(),  # noqa: B008  # Frozen.
 ) -> LoadPlan:
-    """Divide the offsets within `limits` into ranges for tasks, of about `file_bytes` each."""
+    """Divide the offsets within `limits` into ranges for tasks, with files of about `sizes`."""
     described, starts, ends = base.described, limits.starts, limits.ends
     planned = ranges(
         described.topic,
@@ -123,7 +124,7 @@ def plan_load(
         bootstrap=bootstrap,
         load_id=uuid.uuid4().hex,
         limits=limits,
-        ranges=split(planned, described.bounds, sizes_of_logs, split_bytes=file_bytes),
+        ranges=split(planned, described.bounds, sizes_of_logs, split_bytes=sizes.file_bytes),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
         kind=kind,
     )

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.output import ROW_GROUP_BYTES
 from ottla.lake.job.rewrite_task import RewriteTask
 from ottla.lake.model.chain import DEAD_LETTERS_FOLDER, in_bucket, letters_path
 from ottla.lake.model.layout import DEAD, layout_of
@@ -73,6 +74,7 @@ class Rewrite:
         purpose: str,
         *,
         typing: LoadTyping | None = None,
+        row_group_bytes: int = ROW_GROUP_BYTES,
     ) -> None:
         self.load_id = uuid.uuid4().hex
         self._engine = engine
@@ -80,6 +82,7 @@ class Rewrite:
         self._before = before
         self._purpose = purpose
         self._typing = typing
+        self._row_group_bytes = row_group_bytes
         self._columns = typing.table_schema() if typing else before.table_schema
 
     def task(
@@ -106,6 +109,7 @@ class Rewrite:
             start=start,
             end=end,
             layout=DEAD if letters else layout_of(self._columns),
+            row_group_bytes=self._row_group_bytes,
             older={path: one for path, one in others.items() if one != self._columns},
             columns=self._columns,
         )

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ottla.base.errors import WrongWords
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.job.options import DecodeOptions, RecordOptions, RowOptions
+from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from ottla.lake.model.decode_spec import Decode, decode_from, require_options
 from ottla.lake.model.event_times import EventSettings
 from ottla.lake.model.plan import SPLIT_BYTES
@@ -23,6 +24,21 @@ _WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
+class FileSizes:
+    """Target sizes of files and row groups. Raises OttlaError for a size that is not above 0."""
+
+    # Counted in bytes of the log; a data file has about the same size.
+    file_bytes: int = SPLIT_BYTES
+    row_group_rows: int = ROW_GROUP_ROWS
+    # Counted in bytes of Arrow's columns, before compression.
+    row_group_bytes: int = ROW_GROUP_BYTES
+
+    def __post_init__(self) -> None:
+        if min(self.file_bytes, self.row_group_rows, self.row_group_bytes) <= 0:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
+
+
+@dataclass(frozen=True, slots=True)
 class LoadSettings:
     """How records are loaded, independent of the offsets."""
 
@@ -35,14 +51,13 @@ class LoadSettings:
     decode: Decode | None = None
     dead_timestamps: bool = False
     events: EventSettings = field(default_factory=EventSettings)
-    # The size of a data file, counted in bytes of the log.
-    file_bytes: int = SPLIT_BYTES
+    sizes: FileSizes = field(default_factory=FileSizes)
 
 
 def settings_of(
     options: RecordOptions,
     events: EventSettings | None = None,
-    file_bytes: int = SPLIT_BYTES,
+    sizes: FileSizes | None = None,
 ) -> LoadSettings:
     """Return the settings for `options`, which `filled` has completed. Raises OttlaError."""
     return LoadSettings(
@@ -53,13 +68,13 @@ def settings_of(
         decode=decode_of(options),
         dead_timestamps=options["on_bad_timestamp"] == "dead-letter",
         events=events or EventSettings(),
-        file_bytes=file_bytes,
+        sizes=sizes or FileSizes(),
     )
 
 
 def row_settings_of(options: RowOptions) -> LoadSettings:
     """Return the settings for a table of rows, with event times and sizes of files."""
-    return settings_of(options, events_of(options), int(options["file_size"]))
+    return settings_of(options, events_of(options), sizes_of(options))
 
 
 def events_of(options: RowOptions) -> EventSettings:
@@ -71,6 +86,13 @@ def events_of(options: RowOptions) -> EventSettings:
         None if lateness is None else int(lateness),
         None if idle is None else int(idle),
         options["late_rows"],
+    )
+
+
+def sizes_of(options: RowOptions) -> FileSizes:
+    """Return the sizes of files and row groups among the options."""
+    return FileSizes(
+        int(options["file_size"]), options["row_group_rows"], int(options["row_group_size"])
     )
 
 

@@ -90,7 +90,7 @@ class TopicWriter(Engine):
         limits = limits_of_load(cluster, base.described, start, end, base.positions)
         if not settings.takes_loss:
             require_no_loss(self.topic, limits.lost, _LOSS)
-        return plan_load(settings.bootstrap, base, limits, self._kind, settings.file_bytes)
+        return plan_load(settings.bootstrap, base, limits, self._kind, settings.sizes)
 
     def run_plan(
         self,

@@ -201,9 +201,13 @@ def test_where_no_table_is_none_is_made(tmp_path: Path) -> None:
     assert not (tmp_path / "mistyped").exists()
 
 
-def test_sizes_of_files_are_kept(tmp_path: Path) -> None:
+def test_sizes_of_files_and_row_groups_are_kept(tmp_path: Path) -> None:
     loaded(tmp_path)
     size = max(file.size_bytes for file in existing_table(str(tmp_path)).live_files())
     assert ottla.lake.compact(str(tmp_path), master="here", target_size=size).manifest is None
-    done = ottla.lake.compact(str(tmp_path), master="here", target_size=2 * size + 100)
+    done = ottla.lake.compact(
+        str(tmp_path), master="here", target_size=2 * size + 100, row_group_size=1
+    )
     assert (done.removed, done.added) == (4, 2)
+    counts = [pq.read_metadata(one).num_row_groups for one in ottla.lake.files(str(tmp_path))]
+    assert counts == [1, 1, 2, 2]
