@@ -24,6 +24,7 @@ CONTROL_FLAG: Final = 0x20
 DELETE_HORIZON_FLAG: Final = 0x40
 
 _HEADER = Struct(">qiibIhiqqqhii")
+_OFFSET = Struct(">q")
 
 
 class BatchHeader(NamedTuple):
@@ -84,6 +85,11 @@ def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> Ba
     """Read the header at `position`. Raises struct.error if fewer than 61 bytes follow."""
     # `_make` takes the tuple itself, in half the time of a call with thirteen arguments.
     return BatchHeader._make(_HEADER.unpack_from(buffer, position))
+
+
+def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
+    """Set the base offset of the batch at `position`."""
+    _OFFSET.pack_into(buffer, position, base_offset)
 
 
 def computed_crc(buffer: bytes | bytearray | memoryview, position: int, size: int) -> int:
