@@ -395,6 +395,8 @@ class Partitions:
             group_commit=self._group_commit,
             on_storage_error=self.on_storage_error,
         )
+        for note in log.recovery.notes:
+            _log.warning("%s was recovered: %s", topic_partition, note)
         for note in log.recovery.salvaged:
             _log.error("%s is salvaged: %s", topic_partition, note)
         self._refused.pop(key, None)
