@@ -67,6 +67,7 @@ from ottla.lake.write.publish import (
 )
 from ottla.lake.write.publish_source import Fields
 from ottla.lake.write.replace import ReplacementResult, replace
+from ottla.lake.write.schema_trial import RefusedKind, SchemaTrial, try_schema
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 __all__ = [
@@ -104,12 +105,14 @@ __all__ = [
     "PublishProgress",
     "PublishResult",
     "Range",
+    "RefusedKind",
     "ReplaceOptions",
     "ReplacementResult",
     "RowSorting",
     "Runner",
     "SchemaChange",
     "SchemaRules",
+    "SchemaTrial",
     "StoreWriter",
     "StoredFile",
     "TableRows",
@@ -140,6 +143,7 @@ __all__ = [
     "run_here",
     "table",
     "topic",
+    "try_schema",
     "verify",
 ]
 

@@ -129,3 +129,33 @@ def test_letters_of_a_table_are_redriven_into_another_topic(
     refused = run.refused("dlq", "redrive", str(tmp_path), "--stage", "schema", "--yes")
     assert "--again" in refused
     assert ottla.lake.verify(str(tmp_path), bootstrap=broker.bootstrap).problems == []
+
+
+def test_a_dry_run_says_what_a_load_would_refuse(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """With the places of such records, and changes of a table's columns; nothing is written."""
+    topic = make_topic()
+    with Producer(broker.bootstrap) as producer:
+        for value in (b'{"id":1}', b"bad", b'{"id":2,"tag":"t"}', b"bad"):
+            producer.send(topic, value, partition=0)
+    done = run.try_to("lake", "try-schema", topic, "--value", "json", "-o", "json")
+    assert done.code == 3
+    answer = done.json
+    assert (answer["records"], answer["decoded"]) == (4, 2)
+    assert sorted((one["column"], one["type"]) for one in answer["columns"]) == [
+        ("id", "int64"),
+        ("tag", "string"),
+    ]
+    (refused,) = answer["refused"]
+    assert (refused["records"], refused["such as"]) == (2, f"{topic}-0@1, {topic}-0@3")
+    ottla.lake.load(
+        topic,
+        str(tmp_path),
+        bootstrap=broker.bootstrap,
+        runner=run_here,
+        end="0:1",
+        decode=Decode(value=Format("json"), on_bad_record="dead-letter"),
+    )
+    tried = ottla.lake.try_schema(topic, bootstrap=broker.bootstrap, target=str(tmp_path), last=2)
+    assert [(one.what, dict(one.offsets)) for one in tried.changes] == [("add tag string", {0: 2})]

@@ -15,6 +15,8 @@ from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
 from ottla.client import sync
 from ottla.lake import run_here
+from ottla.lake.edges.pipeline_file import Pipeline
+from ottla.lake.edges.planned_load import look
 from ottla.lake.edges.status import status
 from ottla.lake.write.dead_letters import redrive_table
 
@@ -93,6 +95,9 @@ class Verbs:
     def read(self) -> None:
         assert ottla.lake.topic("flights", bootstrap=self._bootstrap).to_arrow().num_rows == 4
 
+    def plan(self) -> None:
+        look(Pipeline("flights", self.table, {"bootstrap": self._bootstrap}))
+
     def status(self) -> None:
         assert status(self.table, self._bootstrap).rows == 2
 
@@ -112,6 +117,7 @@ NEEDS = {
     "follow": READS,
     "changelog": READS,
     "read": READS,
+    "plan": READS,
     "status": READS,
     "verify": READS,
     "publish": WRITES,
@@ -185,7 +191,7 @@ def test_a_pipeline_names_the_settings_of_clients(
         '[target]\ntable = "table"\n[spark]\nmaster = "here"\n'
     )
     with allowed(broker, READS):
-        for verb in ("run", "status", "verify"):
+        for verb in ("plan", "run", "status", "verify"):
             words = ["lake", verb, str(path if verb != "verify" else tmp_path / "table")]
             if verb == "verify":
                 words += ["--bootstrap", broker.sasl, "--config", str(config)]

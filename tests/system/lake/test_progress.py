@@ -27,12 +27,12 @@ def test_progress_ends_with_everything_and_leaves_the_session_as_it_was(
             topic,
             str(tmp_path),
             bootstrap=node.bootstrap,
-            watch=ottla.lake.Observer(on_progress=seen.append),
+            watch=ottla.lake.Observer(on_progress=seen.append, lag_s=5.0),
         )
         assert context.getLocalProperty("spark.jobGroup.id") == "mine"
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
-    assert (seen[0].tasks_done, seen[0].offsets) == (0, 200)
+    assert (seen[0].tasks_done, seen[0].offsets, seen[0].lag_s is not None) == (0, 200, True)
     assert [one.tasks_done for one in seen] == sorted(one.tasks_done for one in seen)
     assert (seen[-1].offsets_done, seen[-1].bytes_done) == (200, seen[-1].size_bytes)
 

@@ -4,10 +4,10 @@ import click
 
 from ottla.cli.lake.exits import LakeCommands
 from ottla.cli.lake.follow import changelog, follow
-from ottla.cli.lake.load import load, run
+from ottla.cli.lake.load import load, run, try_schema
 from ottla.cli.lake.proof import certificate, verify
 from ottla.cli.lake.publish import publish
-from ottla.cli.lake.state import files, history, status
+from ottla.cli.lake.state import files, history, plan, status
 from ottla.cli.lake.upkeep import compact, expire, replace
 
 
@@ -25,10 +25,12 @@ for verb in (
     follow,
     history,
     load,
+    plan,
     publish,
     replace,
     run,
     status,
+    try_schema,
     verify,
 ):
     lake.add_command(verb)

@@ -1,12 +1,12 @@
 """Exit codes of the lake's commands, for cron, Airflow and other schedulers.
 
-0  success: the work was done, there was no work, or the table is proven
+0  success: the work was done, there was no work, the table is proven, or the plan has no loss
 1  failure: the reason is on standard error. Nothing was committed, unless the error says that a
 version was committed or may have been, or that only the file of metrics could not be written after
 the load. `verify` also exits with 1 if the table has no load yet
 2  the command line or the pipeline file is wrong
-3  the data does not allow it: records were deleted before they were loaded, or the table is
-not proven
+3  the data does not allow it: records were deleted before they were loaded, the table is not
+proven, or `try-schema` found records that would be refused
 4  another load, or another upkeep, committed first: this one changed nothing
 """
 

@@ -1,4 +1,7 @@
-"""`ottla lake load` and `run`: load the new records of a topic into a table, exactly once."""
+"""`ottla lake load` and `run`: load the new records of a topic into a table, exactly once.
+
+`try-schema` shows the columns that records give.
+"""
 
 from dataclasses import asdict
 from typing import Any
@@ -9,8 +12,9 @@ from ottla.base.quantities import counted
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
 from ottla.cli.lake.arguments import declares, import_lake, read_pipeline, with_spark
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.results import ProgressLine, show_result
-from ottla.cli.text.output import show_one
+from ottla.cli.text.output import show, show_one
 
 
 @click.command(cls=declares("LoadOptions"))
@@ -71,3 +75,64 @@ def _show(topic: str, target: str, done: Any, form: str) -> None:
     else:
         rows, files = counted(done.rows, "row"), counted(done.files, "file")
         show_result(topic, target, done, f"{rows} in {files} in {done.seconds:.1f} s")
+
+
+@click.command("try-schema", cls=declares("DecodeOptions"))
+@click.argument("topic")
+@click.option("--last", type=click.IntRange(1), default=1_000, show_default=True,
+              help="How many records to try, from the end.")  # fmt: skip
+@click.option("--to", "target", default=None, metavar="DIR", help="As a load into this table.")
+@options.bootstrap
+@options.output
+@click.pass_context
+def try_schema(
+    ctx: click.Context,
+    /,
+    topic: str,
+    last: int,
+    target: str | None,
+    bootstrap: str,
+    form: str,
+    **decoding: Any,
+) -> None:
+    """Show what columns the last records of TOPIC would give.
+
+    \b
+    ottla lake try-schema flights --value json
+    ottla lake try-schema orders --value avro --schema-file new.avsc --to /lake/orders --last 100000
+
+    Nothing is written. Exits with 3 if records would be refused.
+    """  # noqa: D301
+    loads = import_lake()
+    trial = loads.try_schema(topic, target=target, last=last, bootstrap=bootstrap, **decoding)
+    columns = [
+        {"column": one.name, "of": side, "type": str(one.type), "null": one.nullable}
+        for side in ("key", "value")
+        for one in trial.schema.of(side)
+    ]
+    refused = [
+        {
+            "records": one.records,
+            "stage": one.stage,
+            "error": one.error,
+            "such as": ", ".join(f"{topic}-{p}@{offset}" for p, offset in one.examples),
+        }
+        for one in trial.refused
+    ]
+    changes = [
+        {"change": one.what, "from": {str(p): o for p, o in sorted(one.offsets.items())}}
+        for one in trial.changes
+    ]
+    if form == "json":
+        answer = {"records": trial.records, "decoded": trial.decoded, "columns": columns}
+        show_one("json", {**answer, "changes": changes, "refused": refused})
+    else:
+        show(form, columns, ["column", "of", "type", "null"], empty="no columns")
+        for change in changes:
+            places = ", ".join(f"{topic}-{p} offset {o}" for p, o in change["from"].items())
+            click.echo(f"would change: {change['change']}, from {places}")
+        if refused:
+            show(form, refused, ["records", "stage", "error", "such as"])
+        click.echo(f"{trial.decoded:,} of {counted(trial.records, 'record')} can be decoded")
+    if refused:
+        ctx.exit(REFUSED_BY_RECORDS)

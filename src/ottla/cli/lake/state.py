@@ -1,8 +1,9 @@
-"""`ottla lake status`, `history` and `files`: show a table."""
+"""`ottla lake status`, `history`, `files` and `plan`: show a table, and what a load would do."""
 
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,12 +16,15 @@ from ottla.cli.lake.arguments import (
     declares,
     import_lake,
     of_table,
+    read_pipeline,
 )
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.results import show_yellow
 from ottla.cli.text.output import show, show_one
 
 _STATUS_COLUMNS = ["partition", "position", "end", "lag_offsets", "lag"]
 _COMMIT_COLUMNS = ["version", "kind", "time", "rows", "files", "size", "topic_id", "on_record"]
+_PLAN_COLUMNS = ["partition", "position", "start", "end", "offsets", "size", "lag"]
 _BUCKET = re.compile(r"/data/(event_(?:day|hour|month))=[^/]+/[^/]+$")
 
 
@@ -106,6 +110,50 @@ def history(table: TableArgument, last: int | None, form: str) -> None:
     if form != "json" and manifests:
         total = counted(manifests[-1].total_rows, "row")
         click.echo(f"{counted(len(found), 'commit')}; the table holds {total}")
+
+
+@click.command()
+@click.argument("path", metavar="PIPELINE.toml")
+@options.bootstrap
+@options.output
+@click.pass_context
+def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
+    """Show what a run would load now; nothing is written.
+
+    \b
+    ottla lake plan flights.toml
+
+    For each partition: the table's position, the offsets that would be read, about how many bytes
+    these are, and the age of the first record that is not loaded yet. Exits with 3 if records are
+    lost already and the pipeline does not accept that.
+    """  # noqa: D301
+    pipeline = read_pipeline(ctx, path, bootstrap)
+    from ottla.lake.edges.planned_load import look  # noqa: PLC0415  # Arrow is an extra.
+
+    found = look(pipeline)
+    if form == "json":
+        show_one(form, asdict(found))
+    else:
+        rows = [
+            {**asdict(one), "size": size_words(one.size_bytes), "lag": _brief(one.lag_s)}
+            for one in found.partitions
+        ]
+        show(form, rows, _PLAN_COLUMNS, empty="no partitions")
+        show_yellow([*found.lost, *found.held_back])
+        click.echo(_verdict(found))
+    if found.lost and not pipeline.load["accept_loss"]:
+        ctx.exit(REFUSED_BY_RECORDS)
+
+
+def _verdict(found: Any) -> str:
+    if not found.offsets:
+        return f"nothing new in {found.topic}"
+    behind = "" if found.lag_s is None else f", {_brief(found.lag_s)} behind"
+    return (
+        f"{counted(found.offsets, 'offset')} of {found.topic}, about "
+        f"{size_words(found.size_bytes)}, in {counted(found.tasks, 'task')} into version "
+        f"{found.version} of {found.table}{behind}"
+    )
 
 
 @click.command(cls=declares("TableOptions"))

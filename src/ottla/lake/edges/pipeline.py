@@ -13,12 +13,13 @@ from typing import Unpack
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.edges.metrics import prometheus_text, replace_file
 from ottla.lake.edges.pipeline_file import Pipeline
+from ottla.lake.edges.planned_load import look
 from ottla.lake.edges.status import TableStatus, status
 from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions, RowOptions
 from ottla.lake.job.progress import UNWATCHED, FollowProgress, Observer
 from ottla.lake.job.task import LoadResult
 from ottla.lake.model.option import declared
-from ottla.lake.source.cluster import is_outage
+from ottla.lake.source.cluster import LOAD_PATIENCE_S, is_outage
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.follow import follow
 from ottla.lake.write.load import load
@@ -35,6 +36,7 @@ def run(pipeline: Pipeline, *, watch: Observer = UNWATCHED) -> LoadResult:
     """
     began_s = time.monotonic()
     try:
+        watch = replace(watch, lag_s=look(pipeline, LOAD_PATIENCE_S).lag_s)
         if pipeline.is_changelog:
             given = _changelog_options(pipeline)
             given["watch"] = watch

@@ -37,6 +37,7 @@ class Progress:
     size_bytes: int
     bytes_done: int
     elapsed_s: float
+    lag_s: float | None  # The age of the oldest record that is not loaded yet.
 
     @property
     def left_s(self) -> float | None:
@@ -59,13 +60,17 @@ class Progress:
             words.append(f"{size_words(self.bytes_done / self.elapsed_s)}/s")
         if self.left_s is not None and self.tasks_done < self.tasks:
             words.append(f"{brief(self.left_s)} left")
+        if self.lag_s is not None:
+            words.append(f"{brief(self.lag_s)} behind")
         return " · ".join(words)
 
 
 OnProgress = Callable[[Progress], None]
 
 
-def progress_of(shares: Sequence[Share], done: int, elapsed_s: float) -> Progress:
+def progress_of(
+    shares: Sequence[Share], done: int, elapsed_s: float, lag_at_start_s: float | None
+) -> Progress:
     """Return the progress of a load of which `done` tasks are complete.
 
     Tasks start in order, so the first `done` tasks are assumed. At the end the sums are exact.
@@ -78,6 +83,7 @@ def progress_of(shares: Sequence[Share], done: int, elapsed_s: float) -> Progres
         size_bytes=sum(one.size_bytes for one in shares),
         bytes_done=sum(one.size_bytes for one in shares[:done]),
         elapsed_s=elapsed_s,
+        lag_s=None if lag_at_start_s is None else lag_at_start_s + elapsed_s,
     )
 
 
@@ -176,6 +182,8 @@ class Observer:
     on_recovery: Callable[[float], None] = lambda _seconds: None
     # Stops a repeated run after its current commit.
     stop: threading.Event | None = None
+    # The age, at the start, of the oldest record that was not loaded yet. It is for the progress.
+    lag_s: float | None = None
 
 
 UNWATCHED = Observer()

@@ -79,7 +79,7 @@ class Workers:
 
         def report(done: int) -> None:
             elapsed_s = time.monotonic() - began_s
-            on_progress(progress_of(shares, min(done, len(shares)), elapsed_s))
+            on_progress(progress_of(shares, min(done, len(shares)), elapsed_s, self._watch.lag_s))
 
         report(0)
         results = self._run(tasks, report)

@@ -17,10 +17,7 @@ from ottla.lake.store.store import FileStore
 
 # The scheme of a URL (RFC 3986, 3.1). A relative path in a URL cannot begin like this (4.2).
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_HADOOP = (
-    " (no library creates a file there only if it is absent; Hadoop's Ozone has the API of S3)"
-)
-_HINTS = {"hdfs": _HADOOP, "webhdfs": _HADOOP}
+_HADOOP = frozenset({"hdfs", "webhdfs", "swebhdfs"})
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SUPPORTED = (
     "choose a path (/lake/flights, ~/flights) or a file: URL (file:///lake/flights), or a URL of a "
@@ -90,11 +87,16 @@ def _no_folder(target: str, why: str) -> OttlaError:
 
 
 def _other_filesystem(target: str, scheme: str) -> OttlaError:
-    return WrongWords(
-        f"{target} can't hold a table: ottla has no storage {scheme}:{_HINTS.get(scheme, '')}; "
-        f"{_SUPPORTED}, and ./{target} for a folder with a colon in its name",
-        ErrorCode.UNSUPPORTED_VERSION,
-    )
+    problem = f"{target} can't hold a table: ottla has no storage {scheme}:"
+    if scheme.lower() in _HADOOP:
+        # No library creates a file there only if it is absent.
+        remedy = (
+            "choose a path of a file system that all workers share (/lake/flights), or a store "
+            "with the API of S3, which Hadoop's Ozone has (s3://BUCKET/…)"
+        )
+    else:
+        remedy = f"{_SUPPORTED}, and ./{target} for a folder with a colon in its name"
+    return WrongWords(f"{problem}; {remedy}", ErrorCode.UNSUPPORTED_VERSION)
 
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})

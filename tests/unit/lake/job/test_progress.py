@@ -10,22 +10,23 @@ SHARES = [Share(1_000, 10 * MIB), Share(3_000, 30 * MIB)]
 
 def test_bytes_done_are_those_of_finished_tasks() -> None:
     """The sizes are the plan's."""
-    found = progress_of(SHARES, 1, 2.0)
+    found = progress_of(SHARES, 1, 2.0, 60.0)
     assert (found.offsets_done, found.bytes_done, found.left_s) == (1_000, 10 * MIB, 6.0)
     assert found.line() == (
-        "25% · 1,000 of 4,000 offsets · 10.0 MiB of 40.0 MiB · 1 of 2 tasks · 5.0 MiB/s · 6 s left"
+        "25% · 1,000 of 4,000 offsets · 10.0 MiB of 40.0 MiB · 1 of 2 tasks · 5.0 MiB/s · "
+        "6 s left · 1 min 2 s behind"
     )
 
 
 def test_at_the_start_nothing_is_guessed() -> None:
     """No pace, no time left."""
-    assert progress_of(SHARES, 0, 0.0).line() == (
+    assert progress_of(SHARES, 0, 0.0, None).line() == (
         "0% · 0 of 4,000 offsets · 0 bytes of 40.0 MiB · 0 of 2 tasks"
     )
 
 
 def test_end_has_no_time_left() -> None:
-    assert progress_of(SHARES, 2, 4.0).line() == (
+    assert progress_of(SHARES, 2, 4.0, None).line() == (
         "100% · 4,000 of 4,000 offsets · 40.0 MiB of 40.0 MiB · 2 of 2 tasks · 10.0 MiB/s"
     )
 

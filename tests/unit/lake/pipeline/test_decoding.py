@@ -1,5 +1,6 @@
 """What [decode] of a pipeline may say."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,15 +8,17 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.lake.edges.pipeline import run
 from ottla.lake.edges.pipeline_file import Pipeline, read
+from ottla.lake.edges.planned_load import look
 from ottla.lake.write.settings import decode_of
 
 
-def test_a_run_refuses_a_wrong_declaration() -> None:
+@pytest.mark.parametrize("verb", [look, run])
+def test_a_plan_refuses_what_a_run_refuses(verb: Callable[[Pipeline], object]) -> None:
     """Before it asks a broker: none is at this address."""
     words = {"value": "json", "on_bad_records": "null"}
     pipeline = Pipeline("flights", "/nowhere", {"bootstrap": "localhost:1", "decode": words})
     with pytest.raises(OttlaError) as error:
-        run(pipeline)
+        verb(pipeline)
     said = "decode has on_bad_records, which is not known; did you mean on_bad_record?"
     assert error.value.message == said
 
