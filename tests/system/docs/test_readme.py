@@ -125,5 +125,6 @@ def test_one_spelling_installs() -> None:
         "pip install ./ottla",
         "pip install 'ottla",
         "pip install --upgrade ./ottla",
+        "pip install --target packages './ottla",  # For the executors of Spark.
     }
     assert "pip install '.[" not in "".join(page.read_text() for page in pages)

@@ -68,7 +68,7 @@ def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad
         else:
             base = built_on(table, cluster, pipeline.topic, is_changelog=pipeline.is_changelog)
         limits = limits_of_load(cluster, base.described, start, end, base.positions)
-        plan = plan_load(bootstrap, base, limits, file_bytes=settings.file_bytes)
+        plan = plan_load(bootstrap, base, limits, sizes=settings.sizes)
         starts = {one.wanted.partition: limits.starts[one.wanted.partition] for one in plan.ranges}
         first_ms = first_times(cluster, pipeline.topic, starts)
         held = held_back_in(cluster, bootstrap, base.described, limits.ends)
