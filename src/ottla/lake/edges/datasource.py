@@ -212,7 +212,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,
                 'a topic cannot be overwritten; use .mode("append"), or delete its records first '
-                "(`ottla topic trim`)",
+                "(`ottla topic delete-records`)",
             )
         return OttlaWriter(options, schema)
 

@@ -31,7 +31,7 @@ def server_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
     if not material.key_and_chain:
         raise _bad(
             "a TLS listener needs a key and its certificate: set ssl.keystore.location"
-            " (`ottla start --secure` makes them for a laptop)"
+            " (`ottla certs dev` makes them for a laptop)"
         )
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     _limit(context, options)
