@@ -78,7 +78,8 @@ class FlushJob:
     sync_parent: bool = False
     # Set if the parent was flushed since the job was made, for many new folders at once.
     parent_is_synced: bool = False
-    epoch_changes: int = 0
+    # The change count of the leader epochs that the job writes; None if it does not write them.
+    epoch_changes: int | None = None
     # The base offset and size of the active segment when the job was made.
     active_base: int = -1
     active_size: int = 0
@@ -326,30 +327,31 @@ class FlushState:
         active, end = log.segments.active, log.log_end_offset
         grown_bytes = active.size - self._checkpointed_size
         job = FlushJob(log.filesystem, log.folder, end, [], log.truncations)
-        job.epoch_changes = log.leader_epochs.changes
         job.rolled = list(self.rolled)
         job.sync_folder = self.has_new_files or self.has_new_folder or bool(job.rolled)
         job.sync_parent = self.has_new_folder
+        checkpoint = (
+            checkpoint
+            or grown_bytes >= CHECKPOINT_BYTES
+            # Recovery takes a snapshot as proof that all records before it were flushed.
+            or len(job.rolled) > len(self._rolled_snapshots)
+        )
+        # Batches carry their epochs, so only a recovery that begins at a snapshot needs the file.
+        if checkpoint or self._rolled_snapshots:
+            self._add_epochs(job, log)
         for segment in job.rolled:
             job.files.append(segment.file)
             job.add_indexes(segment)
             job.add_removals(segment)
         job.add_removals(active)
-        job.ledger = log.ledger.job(log.filesystem, log.folder)
+        if checkpoint or job.rolled or log.ledger.has_news:
+            job.ledger = log.ledger.job(log.filesystem, log.folder)
         for offset, snapshot in self._rolled_snapshots:
             job.add_snapshot(offset, snapshot)
         if self.recovery_point < end or job.sync_folder:
             job.files.append(active.file)
             active.remember(end, active.size)
-        if job.epoch_changes != self._epoch_changes_written:
-            path = f"{log.folder}/{LEADER_EPOCHS}"
-            job.side_files.append(SideFile(path, log.leader_epochs.encode(), whole=True))
-        if (
-            checkpoint
-            or grown_bytes >= CHECKPOINT_BYTES
-            # Recovery takes a snapshot as proof that all records before it were flushed.
-            or len(job.rolled) > len(self._rolled_snapshots)
-        ):
+        if checkpoint:
             self._add_checkpoint(job, log)
         job.active_base, job.active_size = active.base_offset, active.size
         self._last_job = job
@@ -368,7 +370,6 @@ class FlushState:
             or self.has_new_files
             or self.has_new_folder
             or self.rolled
-            or log.leader_epochs.changes != self._epoch_changes_written
             or active.has_new_removals
             or log.ledger.has_news
         ):
@@ -394,6 +395,12 @@ class FlushState:
     def _note_durable(self, offset: int, segment_base: int, size: int) -> None:
         self.durable_offset = offset
         self._durable_base, self._durable_size = segment_base, size
+
+    def _add_epochs(self, job: FlushJob, log: FlushableLog) -> None:
+        if log.leader_epochs.changes != self._epoch_changes_written:
+            job.epoch_changes = log.leader_epochs.changes
+            path = f"{log.folder}/{LEADER_EPOCHS}"
+            job.side_files.append(SideFile(path, log.leader_epochs.encode(), whole=True))
 
     def _add_checkpoint(self, job: FlushJob, log: FlushableLog) -> None:
         active, end = log.segments.active, log.log_end_offset
@@ -427,7 +434,8 @@ class FlushState:
         self.has_new_files = False
         if not job.side_files:
             return
-        self._epoch_changes_written = job.epoch_changes
+        if job.epoch_changes is not None:
+            self._epoch_changes_written = job.epoch_changes
         job.note_written()
         self.rolled = [segment for segment in self.rolled if segment not in job.rolled]
         self._rolled_snapshots = [
