@@ -1,12 +1,12 @@
-"""Which modules run compiled, and the guard that a stale extension never shadows its source.
+"""Lists the modules that run compiled, and keeps stale extensions from shadowing their sources.
 
-Some modules of Ottla are compiled by mypyc where there is a C compiler; the same source runs
-plain elsewhere. The build writes `_compiled.json` beside this file: for each compiled source the
-SHA-256 of what was compiled. Extensions of Ottla are imported only where *all* of those sources
-are still what they were: extensions call each other past the import system, so one stale module
-makes all of them stale. `OTTLA_PURE=1` asks for the plain form.
+Some modules of Ottla are compiled by mypyc if there is a C compiler. Otherwise the same source runs
+as plain Python. The build writes `_compiled.json` beside this file, with the SHA-256 of each
+compiled source. Extensions of Ottla are imported only if *all* of these sources are unchanged.
+Extensions call each other without the import system, so one stale module makes all of them stale.
+`OTTLA_PURE=1` asks for plain Python.
 
-Runs before anything else of Ottla, in every process: what it does not always need, it imports late.
+Runs before anything else of Ottla, in every process, so it imports late what is rarely needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ try:
 except ImportError:
     from hashlib import sha256
 
-# Not typing's, which would have to be imported.
+# Not imported from `typing`, because that takes time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,10 @@ MANIFEST = "_compiled.json"
 
 
 class ExtensionGuard:
-    """A meta-path finder that finds the source of an Ottla module whose extension comes first.
+    """A meta-path finder that loads an Ottla module's source although it has an extension.
 
-    `distrust` says why extensions are passed over: one without a source of its name is as if it
-    were not installed. Leaves all else to the other finders.
+    `distrust` is the reason why extensions are not used. An extension without a source is treated
+    as not installed. All other modules are left to the other finders.
     """
 
     def __init__(self, distrust: str) -> None:
@@ -70,7 +70,7 @@ class ExtensionGuard:
 
 
 def install() -> None:
-    """Pass extensions over unless all are what their sources say; warn where they are stale.
+    """Use sources instead of extensions if any extension is stale; then also warn.
 
     Costs about a millisecond. A second call does nothing.
     """
@@ -94,7 +94,7 @@ def install() -> None:
 def status() -> dict[str, bool]:
     """Return, for each imported module that may be compiled, whether it runs compiled.
 
-    Empty where nothing was built: everything runs plain.
+    Empty if no module was compiled.
     """
     found: dict[str, bool] = {}
     for name in sorted(_attested().keys() | _extensions()):
@@ -105,7 +105,7 @@ def status() -> dict[str, bool]:
 
 
 def reason() -> str:
-    """Return why extensions are passed over; empty where they are used."""
+    """Return why extensions are not used; empty if they are used."""
     for finder in sys.meta_path:
         if isinstance(finder, ExtensionGuard):
             return finder.distrust
@@ -117,7 +117,7 @@ def _is_plain_asked() -> bool:
 
 
 def _reason_to_distrust() -> str:
-    """Compare each compiled source with what it was when it was compiled."""
+    """Return why extensions must not be used, such as a changed source; empty if they may be."""
     if _is_plain_asked():
         return "OTTLA_PURE is set"
     attested = _attested()
@@ -148,7 +148,7 @@ def _attested() -> dict[str, str]:
 
 
 def _digest(path: str) -> str:
-    """Return the SHA-256 of a file in hexadecimal; empty where it cannot be read."""
+    """Return the SHA-256 of a file in hexadecimal; empty if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             digest: str = sha256(file.read()).hexdigest()
@@ -158,7 +158,7 @@ def _digest(path: str) -> str:
 
 
 def _extensions() -> set[str]:
-    """Return the modules beside whose source an extension stands."""
+    """Return the names of the modules that have an extension."""
     found: set[str] = set()
     for package in _COMPILED_PACKAGES:
         try:

@@ -125,7 +125,7 @@ def _printable(text: str) -> str:
 
 
 _HASH = re.compile("[0-9a-f]{64}")
-# The exit code for damage, as of other verify commands.
+# The exit code for damage, as in other verify commands.
 _DAMAGED = 3
 _UNPROVEN = (
     "Not proven without --head: that nothing was cut off at the end together with the head file, "
@@ -200,7 +200,7 @@ def _show_anchor(verdict: AuditVerdict) -> None:
 
 
 def _unproven(verdict: AuditVerdict, chain: Verified) -> Iterator[str]:
-    """Yield phrases that name lines that the noted hash does not prove."""
+    """Yield phrases that say what the hash given with `--head` does not prove."""
     if chain.first < chain.proven_from:
         yield f"lines before line {chain.proven_from}, where the chain is broken"
     if chain.retention_line > chain.anchor_line:

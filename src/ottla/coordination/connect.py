@@ -25,12 +25,12 @@ Open: TypeAlias = Callable[[SplitResult, StoreAccess, int], Awaitable[Store]]
 
 @dataclass(frozen=True, slots=True)
 class StoreKind:
-    """One kind of store; addresses like `example` lead to it."""
+    """One kind of store. `example` is an address of this kind."""
 
     scheme: str
     example: str
     open: Open
-    # Whether an address needs a host, or else has a path only.
+    # Whether an address must have a host. Otherwise it has only a path.
     has_host: bool = False
     # Whether brokers on several machines can share it.
     spans_machines: bool = False
@@ -84,7 +84,7 @@ KINDS = (
 
 
 def kind_of(address: str) -> StoreKind | None:
-    """The kind of store that `address` leads to; None if it is no store's address."""
+    """Return the kind of store at `address`; None if this is not the address of a store."""
     parts = urlsplit(address)
     kind = next((one for one in KINDS if one.scheme == parts.scheme), None)
     if kind is None or kind.has_host != bool(parts.netloc):
@@ -98,12 +98,12 @@ async def connect(
     access: StoreAccess | None = None,
     timeout_ms: int = _CONNECTION_TIMEOUT_MS,
 ) -> Store:
-    """Connect a client to the store at `address`, which is like one of the examples in `KINDS`.
+    """Connect a client to the store at `address`. `KINDS` has an example of each kind of address.
 
-    `access` has the login, and the paths of nodes whose old data is wiped out of a file.
-    `timeout_ms` is how long to wait for the first answer.
+    `access` has the login, and the paths of sensitive nodes, whose old data is wiped from the
+    store's file. `timeout_ms` is how long to wait for the first answer.
 
-    Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for an address of no kind.
+    Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for any other kind of address.
     """
     kind = kind_of(address)
     if kind is None:

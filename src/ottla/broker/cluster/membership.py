@@ -107,8 +107,8 @@ class BrokerMembership:
                 if session is None or session.expired:
                     session = await self._open_session()
                     past = (*past, noted(session))
-                    # Written before registering, so that the broker recognises its node after a
-                    # crash.
+                    # Write the note before registering, so that the broker recognises its node
+                    # after a crash.
                     await self._note.write(past)
                 epoch = await self._register_after(past, session, broker, waits, clean=clean)
                 if epoch is not None:

@@ -1,4 +1,4 @@
-"""Tickets of commands on groups: for a response, or for a part of a response."""
+"""Tickets of group commands: each receives the answer for a response, or for a part of one."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from ottla.broker.requests.request import RequestContext
 
 
 class GroupAnswer(Ticket):
-    """A ticket that also has the request: the coordinator needs its client and version."""
+    """A ticket that also has the request, whose client and version the coordinator needs."""
 
     __slots__ = ("request",)
 

@@ -166,7 +166,7 @@ _ELECTIONS = {kind.value: kind.name.lower() for kind in ElectionType}
 def _elect_changes(
     body: ElectLeadersRequest, response: ElectLeadersResponse
 ) -> Iterator[AdminChange]:
-    """Return an audit event for each topic in the request; if it has none, in the answer."""
+    """Return an audit event for each topic in the request, or in the answer if it names none."""
     need = cluster_need(AclOperation.ALTER)
     detail = {"election": _ELECTIONS.get(body.election_type, str(body.election_type))}
     answered = [

@@ -78,7 +78,7 @@ class ServedPartition:
 
     @property
     def is_current(self) -> bool:
-        """Whether the broker still leads the partition in the leader epoch this was loaded in."""
+        """Whether this broker still leads, in the leader epoch in which the state was loaded."""
         partition = self.partition
         return (
             not self._closed
@@ -212,7 +212,8 @@ class ServedPartition:
             if start == UNKNOWN:
                 now_ms = self._runtime.clock.now_ms()
                 start = first_offset(self.partition, self._config().reset, now_ms)
-                # Written before any record is delivered, so that the next leader starts there, too.
+                # Write the start offset before any record is delivered, so that the next leader
+                # uses the same one.
                 write = Write(state.state_epoch, self.leader_epoch, start, 0, ())
                 noted = await self._persister.ask_one(
                     WRITE, self.key, write, patience_ms=_PATIENCE_MS

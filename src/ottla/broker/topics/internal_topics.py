@@ -50,7 +50,8 @@ def automatic_topic(
     if name != CONSUMER_OFFSETS:
         configs["min.insync.replicas"] = str(min(settings.integer(f"{prefix}.min.isr"), factor))
     if name == SHARE_GROUP_STATE:
-        # A snapshot is followed by updates of the same key, so its coordinator deletes by offset.
+        # Compaction would remove snapshots, because later updates have the same key. So the share
+        # coordinator deletes old records by offset.
         configs |= {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
     return RequestedTopic(
         name,
@@ -63,7 +64,7 @@ def automatic_topic(
 def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
     """Return the replication factor of an internal topic.
 
-    That is the configured one, or else the default but at most the number of brokers.
+    If no factor is configured, it is the default, but at most the number of brokers.
     """
     factor = settings.integer(setting)
     if factor <= known:

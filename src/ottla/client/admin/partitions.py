@@ -86,7 +86,7 @@ class ElectionKind(IntEnum):
     UNCLEAN = 1
 
 
-# The same kinds as strings.
+# The names of the kinds of elections.
 ElectionName = Literal["preferred", "unclean"]
 
 

@@ -22,9 +22,9 @@ from ottla.wire.messages.list_offsets import OffsetForLeaderEpochResponse
 
 
 class LogTruncated(OffsetOutOfRange):
-    """Records that were read were truncated: an unclean election lost them.
+    """Records that were read have been truncated: an unclean election lost them.
 
-    The log differs from the records read from `offset` on; seek there to continue.
+    The records read from `offset` on are not in the log any more. Seek to `offset` to continue.
     """
 
     def __init__(self, partition: TopicPartition, position: int, offset: int) -> None:
@@ -47,11 +47,11 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
     def is_truncated(self, offset: int, leader_epoch: int) -> bool:
-        """Whether this log lacks the record before `offset` that was read in `leader_epoch`."""
+        """Whether the leader lacks the record before `offset` that was read in `leader_epoch`."""
         return self.end_offset < offset or self.leader_epoch != leader_epoch
 
     def parting(self, offset: int) -> int:
-        """Return the offset below `offset` from which this log may differ from the records read."""
+        """Return the offset from which records read below `offset` may have been truncated."""
         return max(min(self.end_offset, offset - 1), 0)
 
 
@@ -97,7 +97,7 @@ class Waiting(Background):
 
 
 class _EpochCheck(NamedTuple):
-    """A position whose last record is checked against the log of a new leader (KIP-320)."""
+    """A position to check: whether a new leader has the record before it (KIP-320)."""
 
     state: PartitionState
     term: int

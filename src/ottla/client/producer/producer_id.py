@@ -54,7 +54,7 @@ class ProducerIds:
             callback()
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Cancel the request for a producer id, if one is in progress."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -65,8 +65,9 @@ class SqliteFile:
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         self.nodes = SqlNodes(self._connection)
-        # The last change already reported; and the newest of the running transaction, 0 for none.
+        # The id of the last change that was returned by `changes_elsewhere` or made here.
         self._seen_id = 0
+        # The id of the change that the running transaction has made; 0 if it has made none.
         self._noted_id = 0
         self._data_version = 0
         self._sensitive = tuple(f"{each}/" for each in sensitive)
@@ -248,7 +249,7 @@ class SqliteFile:
         self._use_write_ahead_log()
         self._connection.execute("PRAGMA synchronous=FULL")
         self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
-        # Credentials that were removed do not stay in free pages; not every SQLite has it on.
+        # Erase removed credentials from free pages. Not every build of SQLite does so by default.
         self._connection.execute("PRAGMA secure_delete=ON")
         self._connection.execute("BEGIN IMMEDIATE")
         prepare_tables(self._connection)
@@ -260,7 +261,8 @@ class SqliteFile:
     def _use_write_ahead_log(self) -> None:
         """Switch to the write-ahead log.
 
-        Two processes that open a new file at once conflict here, where SQLite does not wait.
+        If two processes open a new file at the same time, one of them fails here, because SQLite
+        does not wait for the other. So it is retried.
         """
         deadline_s = time.monotonic() + _BUSY_TIMEOUT_S
         while True:

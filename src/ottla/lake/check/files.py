@@ -76,7 +76,7 @@ class HeldFile:
 
     @property
     def is_foreign(self) -> bool:
-        """Return whether another program wrote the file, whose digest no manifest has."""
+        """Return whether another program wrote the file. Then no manifest has its digest."""
         return not self.file.sha256
 
 

@@ -170,7 +170,7 @@ def _replaced(
     live: Sequence[DataFile],
     schemas: Mapping[str, TableSchema | None],
 ) -> dict[int, list[tuple[DataFile, TableSchema | None]]]:
-    """Return files of loads that other programs replaced, with schemas, by partition."""
+    """Return, by partition, the loads' files that other programs replaced, with their schemas."""
     counted: dict[str, DataFile] = {}
     for manifest in manifests:
         live_after(counted, manifest)
@@ -276,7 +276,7 @@ class _RangeCheck:
         return check.of_topic(self._topic.rows(kept), self._rows([held], kept))
 
     def _foreign_problems(self, held: HeldFile) -> Iterator[str]:
-        """Check the typed columns of another program's file, by the schemas of the replaced files.
+        """Check the typed columns of another program's file, using the replaced files' schemas.
 
         This is done even without the topic, because no load has recorded a digest of the file.
         """

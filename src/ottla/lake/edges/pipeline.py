@@ -1,7 +1,7 @@
 """Runs or follows a pipeline, and writes the metrics of its last run.
 
 The more commits a table has, the longer it takes to collect metrics. So while a pipeline follows,
-they are written at most once in an interval, and in a small part of the time, and at the end.
+they are written at the end and at most once in an interval, which grows with the time it takes.
 """
 
 import time
@@ -25,7 +25,7 @@ from ottla.lake.write.follow import follow
 from ottla.lake.write.load import load
 
 _EVERY_S = 10.0
-# Writing takes at most a twentieth of the time.
+# Writing metrics takes at most a twentieth of the time of a follow.
 _SHARE = 20.0
 
 
@@ -160,7 +160,7 @@ class _MetricsWriter:
 
 
 def next_write_s(began_s: float, ended_s: float) -> float:
-    """Return when metrics are due again that were written between two times of a clock."""
+    """Return when metrics are due again, if they were written from `began_s` to `ended_s`."""
     return ended_s + max(_EVERY_S, _SHARE * (ended_s - began_s))
 
 

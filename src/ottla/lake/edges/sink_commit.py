@@ -31,7 +31,10 @@ OnStep = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A series of numbered portions. Its name is the transactional id and the mark's group."""
+    """A series of numbered portions, which are committed in order.
+
+    `name` is the transactional id, and the consumer group whose committed offset is the mark.
+    """
 
     bootstrap: str
     name: str
@@ -51,10 +54,10 @@ def commit_portion(
 ) -> bool:
     """Write portion `number` unless it is committed already; return whether it was written now.
 
-    The mark is an offset of `mark_topic`, an existing topic, by default of the first topic that is
-    written to, or of `__consumer_offsets`. A portion that is not `marked` has no mark. Raises
-    OttlaError; then nothing of the portion is visible, unless the error says that the outcome is
-    unknown. In that case the next call finds out.
+    A new mark is committed for `mark_topic`, which must exist. The default is the topic of the
+    first batch, or `__consumer_offsets` if there is no batch. A portion that is not `marked` has no
+    mark. Raises OttlaError; then nothing of the portion is visible, unless the error says that the
+    outcome is unknown. In that case the next call finds the outcome.
     """
     with sync.Producer(
         series.bootstrap,
@@ -96,7 +99,7 @@ def _marks(series: Series) -> dict[TopicPartition, OffsetAndMetadata]:
 
 
 def _mark_place(places: dict[TopicPartition, OffsetAndMetadata], topic: str) -> TopicPartition:
-    """Return the partition of the mark, which is always the same, so that there is one mark."""
+    """Return the partition of the newest mark, or partition 0 of `topic` if there is no mark."""
     if places:
         return max(places, key=lambda place: places[place].offset)
     return TopicPartition(topic, 0)
@@ -145,7 +148,7 @@ def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
 
 
 def is_committed(mark: PortionMark | None, number: int, first: int | None, series: str) -> bool:
-    """Return whether portion `number` is committed already, rather than the next to write.
+    """Return True if portion `number` is committed already, False if it is the next to write.
 
     Spark plans an epoch only after the previous epoch is committed, so a portion must be the marked
     portion or the next. Raises OttlaError for any other portion, because a part of the series would

@@ -186,9 +186,10 @@ def live_files(table: Table) -> dict[str, LiveFile]:
 
 
 def snapshots_before(table: Table, oldest: int) -> list[int]:
-    """Return the ids of snapshots that are older than that of load `oldest`.
+    """Return the ids of the snapshots before the snapshot of load `oldest`.
 
-    If that snapshot has expired, they are older than that of the last load before it.
+    If that snapshot has expired, the snapshot of the newest load before it is used instead.
+    Snapshots that a branch or tag names are left out.
     """
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
     ancestry = _ancestry(table)
@@ -200,7 +201,7 @@ def snapshots_before(table: Table, oldest: int) -> list[int]:
 
 
 def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set[str]]:
-    """Return data files of other snapshots than `old`, and metadata files that only `old` use."""
+    """Return data files of all snapshots but `old`, and metadata files that only `old` use."""
     kept = [one for one in table.metadata.snapshots if one.snapshot_id not in old]
     manifests = {one.manifest_path: one for each in kept for one in each.manifests(table.io)}
     paths = {

@@ -91,7 +91,10 @@ def partitions_again(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes that a run applies to the table's `state`, beside the plan of its load."""
+    """The part of a run's plan that is not in its `LoadPlan`.
+
+    `kept` is the table's kind and number of buckets, `state` its files before the run.
+    """
 
     given: ChangelogOptions
     kept: Changelog
@@ -118,7 +121,7 @@ class Changes:
 def positions_pinned(
     given: ChangelogOptions, writer: TopicWriter, plan: LoadPlan, settings: LoadSettings
 ) -> Manifest:
-    """Commit the start positions of new partitions, by a plan that reads nothing."""
+    """Commit the start positions of new partitions, with a plan that reads no records."""
     return changes_applied(Changes(given, kept_by(given, plan, settings)), writer, plan, settings)
 
 

@@ -14,7 +14,7 @@ _ENCRYPTED = b"ENCRYPTED"
 _CERTIFICATE = b"CERTIFICATE-----"
 # The first byte of an ASN.1 sequence, and so of a PKCS#12 file.
 _DER = b"\x30"
-# Many times the size of the certificates of all public authorities.
+# The limit is many times the size of the certificates of all public authorities.
 _BYTES_MAX = 1 << 20
 
 

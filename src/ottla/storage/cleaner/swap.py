@@ -36,7 +36,7 @@ class Swap:
     The order is `begin`, `announce`, `take_over`, `put_in_place`, `finish`.
     """
 
-    # Invariant: the log's `replacement` from `begin` to `finish` or `settle`.
+    # Invariant: this is the log's `replacement` from `begin` to `finish` or `settle`.
 
     def __init__(self, log: Log, old: list[Segment], size: int) -> None:
         """Prepare to replace the neighbours `old`, none of them active, by one segment.
@@ -108,7 +108,7 @@ class Swap:
         assert self._new is not None
         log, new = self._log, self._new
         for segment in self._old:
-            # Opened now, so that a reader in the middle of it can go on.
+            # Open the old file before it is renamed, so that a reader inside it can go on.
             assert segment.file
         new.indexes.config = log.config
         log.segments.substitute(self._old, new)
@@ -172,7 +172,7 @@ class Swap:
 class SwapFiles:
     """The files of one replacement. All methods raise StorageError."""
 
-    # Invariant: once `_called_off`, nothing here changes a name any more but `remove`.
+    # Invariant: once `_called_off` is set, only `remove` changes names of files.
 
     def __init__(self, filesystem: FileSystem, folder: str, old: list[Segment]) -> None:
         self._filesystem = filesystem

@@ -19,7 +19,7 @@ _SHARE = 8
 
 
 def reserve_bytes(total_bytes: int) -> int:
-    """The reserve of a disk of that size."""
+    """Return the reserve of a disk with `total_bytes`."""
     return min(_RESERVE_BYTES_MAX, total_bytes // _SHARE)
 
 
@@ -121,7 +121,7 @@ class Ballast:
                 filesystem.unlink(path)
 
     def give_up(self) -> bool:
-        """Remove the file; return whether it existed, so that there is room now."""
+        """Remove the file to make room. Return False if it did not exist or cannot be removed."""
         self._is_there = False
         try:
             was_there = self._filesystem.exists(self._path)

@@ -1,11 +1,11 @@
 """Distinguishes a torn end after a crash from damage, for bytes that are no valid batch.
 
-A crash may lose, tear or leave empty what was not yet flushed. It cannot do so before flushed
-bytes, because a flush covers all earlier bytes of the file. So the log is truncated if no valid
-batch follows the first bad one, or if the bad batch lies in a page that was never written. If valid
-batches follow and the page was written, it is damage: a truncation could drop acknowledged records.
-Batches in the next segment alone do not prove a flush: a power cut may take the end of one file and
-leave the next.
+A crash may lose, tear or leave empty what was not yet flushed. It cannot do so to bytes before
+flushed ones, because a flush covers all earlier bytes of the file. So the log is truncated if no
+valid batch follows the first bad one, or if the bad batch lies in a page that was never written. If
+valid batches follow and the page was written, it is damage: a truncation could drop acknowledged
+records. Batches in the next segment alone do not prove a flush: a power cut may take the end of one
+file and leave the next.
 """
 
 import re
@@ -32,8 +32,9 @@ class Bytes(Protocol):
 def valid_batch_behind(file: Bytes, position: int, size: int, base_offset: int) -> int:
     """Return the position of the first valid batch at or after `position`, -1 for none.
 
-    Every byte is tried as a start, because the bad batch's own length may be wrong. Its offset or
-    an earlier one may be wrong too, so any offset of the segment is accepted.
+    The search begins at or after a bad batch, whose length may be wrong, so every byte is tried as
+    the start of a batch. Offsets before it may be wrong too, so any offset that the segment can
+    have is accepted.
     """
     # Offsets in this segment have the upper 32 bits of `base_offset`, or one more; magic is 2.
     high = base_offset >> 32
@@ -68,7 +69,7 @@ def is_unwritten(
     """Return whether the bad batch at `position` runs into a page that never reached the disk.
 
     Such a page is all zeros. Zeros inside a batch may belong to its records, so the page must also
-    cover a place where a header must be: that of the bad batch or of the next one. With `anywhere`,
+    cover the place of a header, either of the bad batch or of the next one. With `anywhere`,
     for bytes that were not flushed before a power cut, any whole page of zeros in the bad batch is
     a missing page.
     """

@@ -24,7 +24,7 @@ class Replay:
     def __init__(self, epochs: LeaderEpochs, producers: ProducerStates, next_offset: int) -> None:
         self.epochs = epochs
         self.producers = producers
-        # Invariant: everything below is reflected in `producers`.
+        # Invariant: `producers` reflects all batches below this offset.
         self.next_offset = next_offset
 
     def batch(self, segment: Segment, position: int, header: BatchHeader) -> None:
@@ -99,11 +99,11 @@ def rebuild_producers(
     widen(producers, segments)
 
 
-# Bytes read of a segment's end: few at first, more if these are not enough.
+# Bytes to read at a segment's end: few at first, more if these are not enough.
 _WINDOW_BYTES = 64 << 10
 _WINDOW_BYTES_MAX = 8 << 20
 _BATCHES_MAX = 2_000
-# For all segments together; batches of one second may be in many segments, if these are short.
+# Limits for all segments together: if segments are short, a second's batches may be in many.
 _BYTES_MAX = 2 * _WINDOW_BYTES_MAX
 _SEGMENTS_MAX = 32
 
@@ -127,7 +127,10 @@ def widen(producers: ProducerStates, segments: Sequence[Segment]) -> None:
 
 
 def _search_end(segment: Segment, window_bytes: int, wanted: dict[int, ProducerEntry]) -> bool:
-    """Search the end of a segment; return whether a longer search may find more."""
+    """Search the end of a segment for earlier batches of the producers in `wanted`.
+
+    Return whether a larger window may contain more of them.
+    """
     begin = segment.indexes.offsets.position_floor(max(0, segment.size - window_bytes))
     seen: dict[int, list[BatchHeader]] = {}
     count = 0

@@ -34,7 +34,8 @@ Parameters = ParamSpec("Parameters")
 _USER = "user"
 _PATIENCE_S = 60.0
 _LOOK_EVERY_S = 0.05
-# Of a longer time, only this last part is simulated; before it all clocks jump forward.
+# If `advance` is called for a longer time, only this last part is simulated. All clocks jump over
+# the first part.
 _LIVED_S = 900.0
 
 

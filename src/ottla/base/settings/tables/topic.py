@@ -42,9 +42,9 @@ OF_BROKER: dict[str, str] = {
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 
-# The broker settings that give a topic's setting its default, in order, each with the factor that
-# turns its value into the topic setting's unit; it is 1 for values that are not numbers (Kafka:
-# ServerTopicConfigSynonyms; KIP-226 for the order of sources).
+# The broker settings that provide the default of each topic setting, in order of precedence. The
+# factor converts the value to the unit of the topic setting; it is 1 if the value is not a number
+# (Kafka: ServerTopicConfigSynonyms; KIP-226 for the order of sources).
 TOPIC_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     **{name: ((broker, 1),) for name, broker in OF_BROKER.items()},
     "flush.ms": (("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),

@@ -13,9 +13,10 @@ from ottla.coordination.memory.memory import MemorySession, MemoryStore, MemoryT
 from ottla.testing.simulation.network.link import KERNEL
 from ottla.testing.simulation.virtual.process import Process
 
-# The delay until the store notices a process's death, as by a lock that the kernel releases.
+# The time from a process's death until the store ends its session. It is short, as if the kernel
+# released a lock of the process at its death.
 _DEATH_IS_SEEN_S = 0.001
-# The chance that a dead process's request still arrives at the store, and its greatest delay.
+# The chance that a request arrives at the store after its process died, and its greatest delay.
 _STILL_ARRIVES = 0.5
 _ARRIVES_S = 0.002
 
