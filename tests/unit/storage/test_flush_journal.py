@@ -10,10 +10,10 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.storage.directory import log_directory
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, LogCorrupt
 from ottla.storage.disk.memory_filesystem import MemoryFile, MemoryFileSystem
-from ottla.storage.log import continuation
 from ottla.storage.log.flush import FlushState
 from ottla.storage.log.flush_journal import FlushJournal
 from ottla.storage.log.log import Log
@@ -184,9 +184,9 @@ def do_not_replay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def append_records_of_an_older_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = continuation.read_header
+    read = log_directory.read_header
     monkeypatch.setattr(
-        continuation,
+        log_directory,
         "read_header",
         lambda view, position: read(view, position)._replace(leader_epoch=1 << 30),
     )

@@ -22,7 +22,7 @@ from typing import Protocol
 from ottla.base.clock import Clock
 from ottla.base.ids import TopicId
 from ottla.storage.disk.errors import StorageError
-from ottla.storage.log.flush import FlushJob, Tail
+from ottla.storage.log.flush import FlushJob, LogTail
 from ottla.storage.log.flush_journal import FILE_BYTES, FlushJournal
 from ottla.storage.log.log import Log
 
@@ -129,7 +129,7 @@ class _Flush:
     partition: Flushable
     log: Log
     job: FlushJob | None = None
-    tail: Tail | None = None
+    tail: LogTail | None = None
     error: StorageError | None = None
 
     def run(self) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.record.header import HEADER_SIZE, computed_crc, read_header
 from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
@@ -26,7 +27,6 @@ from ottla.storage.files.names import (
     parse_partition_folder,
     stray_folder,
 )
-from ottla.storage.log.continuation import replay_journal
 from ottla.storage.log.flush_journal import FlushJournal
 from ottla.storage.log.log import Log
 from ottla.storage.log.open_log import begin_log, open_log
@@ -185,7 +185,7 @@ class LogDirectory:
             log.recovery.salvaged.append(
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
-        replay_journal(self.journal, log, topic_id, now_ms)
+        _replay_journal(self.journal, log, topic_id, now_ms)
         self.run.note_read(partition)
         self._adopt(log)
         # Without a known flush, the folder's name may be in the page cache alone.
@@ -328,3 +328,49 @@ def _make_durably(filesystem: FileSystem, path: str) -> None:
     for made in reversed(missing):
         parent, _, _ = made.rpartition("/")
         filesystem.fsync_directory(parent or ("/" if made.startswith("/") else "."))
+
+
+def _replay_journal(journal: FlushJournal, log: Log, topic_id: UUID, now_ms: int) -> None:
+    """Append the journal's batches to a log that was just opened, and flush the log.
+
+    Raises StorageError; the journal then keeps its entries.
+    """
+    entries = journal.entries(log.topic_partition)
+    if entries is None:
+        return
+    before = log.log_end_offset
+    for entry in entries:
+        if entry.topic_id == topic_id:
+            _append_missing(log, entry.batches, entry.start_offset, now_ms)
+    end = log.log_end_offset
+    if end != before:
+        log.recovery.notes.append(
+            f"{log.folder}: ended at offset {before}, continued to {end} by the flush journal"
+        )
+    if log.flush_state.recovery_point < end:
+        log.flush(now_ms)
+    journal.drop(log.topic_partition)
+
+
+def _append_missing(log: Log, batches: bytes, start_offset: int, now_ms: int) -> None:
+    """Append the batches that the log lacks. Batches of an earlier state of the log are skipped.
+
+    The log ended at `start_offset` before the batches were appended in the last run. A log that was
+    truncated since then goes on in a later leader epoch.
+    """
+    view = memoryview(batches)
+    position, expected = 0, start_offset
+    while position + HEADER_SIZE <= len(view):
+        header = read_header(view, position)
+        end = position + header.size
+        if end > len(view) or computed_crc(view, position, header.size) != header.crc:
+            return  # The log was truncated while its end was copied; this was not acknowledged.
+        log_end = log.log_end_offset
+        if header.last_offset >= log_end:
+            # Offsets that compaction has removed may be missing before a batch.
+            is_next = expected <= log_end <= header.base_offset
+            if not is_next or header.leader_epoch < log.leader_epochs.latest:
+                return
+            log.append_as_follower(view[position:end], now_ms)
+        expected = header.last_offset + 1
+        position = end

@@ -231,7 +231,7 @@ def _write(filesystem: FileSystem, side_file: SideFile) -> None:
 
 
 @dataclass(slots=True)
-class Tail:
+class LogTail:
     """The unflushed end of a log's active segment, to be copied into the flush journal.
 
     It has `size` bytes from `position` of `file`. The log ended at `start_offset` before them, and
@@ -357,7 +357,7 @@ class FlushState:
         self._last_job = job
         return job
 
-    def tail(self, log: FlushableLog) -> Tail | None:
+    def tail(self, log: FlushableLog) -> LogTail | None:
         """Return the unflushed end of `log`; None if only a `FlushJob` makes it durable.
 
         That is so if the log has other news than batches in its active segment, or too many.
@@ -376,7 +376,7 @@ class FlushState:
             return None
         end = log.log_end_offset
         active.remember(end, active.size)
-        return Tail(
+        return LogTail(
             log.folder,
             active.file,
             self._durable_size,
@@ -387,7 +387,7 @@ class FlushState:
             log.truncations,
         )
 
-    def on_journaled(self, tail: Tail, truncations: int) -> None:
+    def on_journaled(self, tail: LogTail, truncations: int) -> None:
         """Record that `tail` is in the flush journal; `truncations` is the log's present count."""
         if tail.truncations == truncations and tail.end_offset > self.durable_offset:
             self._note_durable(tail.end_offset, tail.segment_base, tail.position + tail.size)

@@ -25,7 +25,7 @@ from ottla.base.ids import TopicPartition
 from ottla.storage.disk.errors import StorageError, fsync_error, is_full, storage_error
 from ottla.storage.disk.filesystem import File, FileSystem
 from ottla.storage.files.names import parse_partition_folder
-from ottla.storage.log.flush import Tail
+from ottla.storage.log.flush import LogTail
 
 _PREFIX = "ottla-journal-"
 _MAGIC = 0x0771_A001
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
     batches: bytes
 
 
-class _Place(NamedTuple):
+class _EntryPlace(NamedTuple):
     """An entry found at the start: where its batches are, and what stands before them."""
 
     path: str
@@ -74,7 +74,7 @@ class FlushJournal:
         )
         # Files whose logs may not be flushed yet, without the present one; the oldest first.
         self._old_files = [self._file_path(number) for number in numbers]
-        self._pending: dict[TopicPartition, list[_Place]] = {}
+        self._pending: dict[TopicPartition, list[_EntryPlace]] = {}
         for file_path in self._old_files:
             for partition, place in _entries(filesystem, file_path):
                 self._pending.setdefault(partition, []).append(place)
@@ -132,7 +132,7 @@ class FlushJournal:
             entries.append(Entry(topic_id, start_offset, batches))
         return entries
 
-    def write(self, tails: Sequence[tuple[UUID, Tail]]) -> list[StorageError | None]:
+    def write(self, tails: Sequence[tuple[UUID, LogTail]]) -> list[StorageError | None]:
         """Make the ends of logs durable; return an error, or None, for each.
 
         Raises StorageError if the journal cannot be written: DiskFull leaves it as it was.
@@ -216,7 +216,7 @@ class FlushJournal:
             self.removal_of_old()()
 
 
-def _entries(filesystem: FileSystem, path: str) -> Iterator[tuple[TopicPartition, _Place]]:
+def _entries(filesystem: FileSystem, path: str) -> Iterator[tuple[TopicPartition, _EntryPlace]]:
     """Yield the entries of a journal file, up to its unfinished end."""
     content = filesystem.read_bytes(path)
     position = 0
@@ -234,5 +234,8 @@ def _entries(filesystem: FileSystem, path: str) -> Iterator[tuple[TopicPartition
             partition = parse_partition_folder(content[position : position + name_length].decode())
             position += name_length
             if partition is not None:
-                yield partition, _Place(path, position, size, UUID(bytes=topic_id), start_offset)
+                yield (
+                    partition,
+                    _EntryPlace(path, position, size, UUID(bytes=topic_id), start_offset),
+                )
             position += size
