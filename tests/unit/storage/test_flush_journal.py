@@ -10,6 +10,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.ledger.history import StartCause
 from ottla.storage.directory import log_directory
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, LogCorrupt
@@ -19,7 +20,7 @@ from ottla.storage.log.flush_journal import FlushJournal
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LogConfig
 
-from .logs import NOW_MS, append
+from .logs import NOW_MS, append, flip
 from .test_power_cuts_in_a_row import Batch, batches
 
 PATH = "/kafka"
@@ -130,7 +131,7 @@ class Life:
             for one, each in broker.logs.items():
                 each.flush()
                 self.durable[one] = batches(each)
-            broker.journal.removal_of_old()()
+            broker.journal.removal_of_rolled()()
         else:
             offset = random.randint(0, log.log_end_offset)
             for deletion in broker.directories.truncate(partition, offset, NOW_MS):
@@ -302,7 +303,7 @@ def test_journal_of_a_killed_process_goes_with_its_next_start() -> None:
 
 
 def test_journal_waits_for_a_log_that_is_not_opened_yet() -> None:
-    """No group is written meanwhile, and the entries stay for the next start."""
+    """Its entries stay, whatever is written for others meanwhile."""
     broker = Broker(Disk())
     broker.begin()
     for log in broker.logs.values():
@@ -315,8 +316,9 @@ def test_journal_waits_for_a_log_that_is_not_opened_yet() -> None:
         directories.open(partition, TOPIC_ID, config, now_ms=NOW_MS)
     journal = directories.at(PATH).journal
     assert journal.pending == PARTITIONS[:1]
-    assert not journal.has_room
-    broker.disk.crash(Random(2))
+    assert files(broker.disk)
+    directories.close({}, clean=True)
+    assert files(broker.disk)
     assert all(log.log_end_offset == 2 for log in Broker(broker.disk).logs.values())
 
 
@@ -371,3 +373,132 @@ def test_failed_fsync_of_the_journal_fails_the_directory() -> None:
     with pytest.raises(DirectoryFailed):
         broker.journal.write([(TOPIC_ID, log.flush_state.tail(log))])
     assert not broker.journal.has_room
+
+
+def reopened(broker: Broker) -> Log:
+    """The first log after a power cut that keeps nothing that was not flushed."""
+    broker.disk.crash(LosesAll(1))
+    return Broker(broker.disk).logs[PARTITIONS[0]]
+
+
+class LosesAll(Random):
+    """A power cut that takes all that it may."""
+
+    def random(self) -> float:
+        return 0.0
+
+    def randint(self, a: int, b: int) -> int:
+        return a
+
+
+def test_entries_before_a_truncation_do_not_hide_those_after_it() -> None:
+    """Also if the log was flushed in between without a batch of the new epoch."""
+    broker = Broker(Disk())
+    broker.begin()
+    log = broker.logs[PARTITIONS[0]]
+    append(log, 5)
+    assert broker.flush_together([log])
+    broker.directories.truncate(PARTITIONS[0], 1, NOW_MS)
+    log.flush()
+    append(log, 2, leader_epoch=1)
+    assert broker.flush_together([log])
+    kept = batches(log)
+    assert batches(reopened(broker)) == kept
+
+
+def test_entries_of_a_later_epoch_that_were_truncated_stay_away() -> None:
+    """A leader that comes back has records of an older epoch."""
+    broker = Broker(Disk())
+    broker.begin()
+    log = broker.logs[PARTITIONS[0]]
+    append(log, 2, leader_epoch=2)
+    append(log, 2, leader_epoch=2)
+    assert broker.flush_together([log])
+    broker.directories.truncate(PARTITIONS[0], 1, NOW_MS)
+    append(log, 2, leader_epoch=0)
+    log.flush()
+    append(log, 2, leader_epoch=3)
+    assert broker.flush_together([log])
+    kept = batches(log)
+    assert batches(reopened(broker)) == kept
+
+
+def test_epochs_in_a_file_that_is_older_than_the_batches_are_forgotten() -> None:
+    """An epoch without records was followed by records of an older one."""
+    broker = Broker(Disk())
+    broker.begin()
+    log = broker.logs[PARTITIONS[0]]
+    log.begin_epoch(2)
+    log.flush(checkpoint=True)
+    append(log, 2, leader_epoch=0)
+    log.flush()
+    append(log, 2, leader_epoch=0)
+    assert broker.flush_together([log])
+    kept = batches(log)
+    again = reopened(broker)
+    assert batches(again) == kept
+    assert again.leader_epochs.entries == [(0, 0)]
+
+
+def test_records_deleted_up_to_the_middle_of_a_journaled_batch() -> None:
+    """The batch comes back whole, and what was deleted stays deleted."""
+    broker = Broker(Disk())
+    broker.begin()
+    log = broker.logs[PARTITIONS[0]]
+    append(log, 10)
+    append(log, 10)
+    assert broker.flush_together([log])
+    log.advance_log_start(5, StartCause.DELETE_RECORDS, NOW_MS)
+    broker.directories.write_checkpoints({})
+    again = reopened(broker)
+    assert (again.log_start_offset, again.log_end_offset) == (5, 21)
+
+
+def test_name_of_a_journal_that_found_no_room_at_first() -> None:
+    """It is durable with the first group that succeeds."""
+    broker = Broker(Disk())
+    broker.begin()
+    logs = list(broker.logs.values())
+    for log in logs:
+        append(log, payload=b"y" * 500)
+    broker.disk.capacity_bytes = 1 << 62
+    broker.disk.capacity_bytes -= broker.disk.room() - 700
+    with pytest.raises(DiskFull):
+        broker.journal.write([(TOPIC_ID, log.flush_state.tail(log)) for log in logs])
+    broker.disk.capacity_bytes = None
+    assert len(broker.flush_together()) == len(logs)
+    assert reopened(broker).log_end_offset == 2
+
+
+def test_clean_stop_before_all_logs_were_recovered_is_not_clean() -> None:
+    """The next start recovers the others as after a loss of power, and replays the journal."""
+    broker = Broker(Disk())
+    broker.begin()
+    for log in broker.logs.values():
+        append(log)
+    broker.flush_together()
+    broker.directories.write_checkpoints({})
+    broker.disk.crash(LosesAll(1))
+    directories = LogDirectories(broker.disk, [PATH], cluster_id="c", node_id=1, flushes_first=True)
+    for partition in PARTITIONS[1:]:
+        directories.open(partition, TOPIC_ID, LogConfig(), now_ms=NOW_MS)
+    directories.close({}, clean=True)
+    assert [log.log_end_offset for log in Broker(broker.disk).logs.values()] == [2, 2, 2, 2]
+
+
+def test_damaged_group_does_not_hide_the_later_ones() -> None:
+    """The damage is noted where logs are recovered."""
+    broker = Broker(Disk())
+    broker.begin()
+    first, second = list(broker.logs.values())[:2]
+    append(second)
+    broker.flush_together([second])
+    for _ in range(2):
+        append(first)
+        broker.flush_together([first])
+    name = f"{PATH}/{files(broker.disk)[0]}"
+    flip(broker.disk, name, 60)
+    broker.disk.open(name).fsync()
+    again = reopened(broker)
+    assert again.log_end_offset == 3
+    assert any("damaged" in note for note in again.recovery.notes)

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from ottla.base.clock import Clock
 from ottla.base.ids import TopicId
-from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.errors import DiskFull, StorageError
 from ottla.storage.log.flush import FlushJob, LogTail
 from ottla.storage.log.flush_journal import FILE_BYTES, FlushJournal
 from ottla.storage.log.log import Log
@@ -55,7 +55,7 @@ class Worker(Protocol):
         """Run `job` as soon as the earlier ones are done; with `aside`, beside the others."""
         ...
 
-    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+    def run_all(self, jobs: Sequence[Callable[[], None]], *, aside: bool) -> None:
         """Run jobs that raise nothing, in the thread of a job, and return when all are done."""
         ...
 
@@ -65,31 +65,20 @@ class Worker(Protocol):
 
 
 class ThreadWorker:
-    """Two threads and a pool, each created for its first job."""
+    """Two threads, each with a pool of others, all created for their first jobs."""
 
     def __init__(self) -> None:
         self._lanes = (_Lane("ottla-flush"), _Lane("ottla-flush-aside"))
-        self._pool: ThreadPoolExecutor | None = None
 
     def start(self, job: Callable[[], None], *, aside: bool = False) -> None:
         self._lanes[aside].start(job)
 
-    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
-        if len(jobs) <= 1:
-            for job in jobs:
-                job()
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_THREADS, "ottla-flush-files")
-        for future in [self._pool.submit(_run_each, jobs[n::_THREADS]) for n in range(_THREADS)]:
-            future.result()
+    def run_all(self, jobs: Sequence[Callable[[], None]], *, aside: bool) -> None:
+        self._lanes[aside].run_all(jobs)
 
     def close(self) -> None:
         for lane in self._lanes:
             lane.close()
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
 
 
 def _run_each(jobs: Iterable[Callable[[], None]]) -> None:
@@ -104,6 +93,17 @@ class _Lane:
         self._name = name
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+        if len(jobs) <= 1:
+            _run_each(jobs)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_THREADS, f"{self._name}-files")
+        shares = [jobs[number::_THREADS] for number in range(min(_THREADS, len(jobs)))]
+        for future in [self._pool.submit(_run_each, share) for share in shares]:
+            future.result()
 
     def start(self, job: Callable[[], None]) -> None:
         if self._thread is None:
@@ -116,6 +116,9 @@ class _Lane:
             self._jobs.put(None)
             self._thread.join()
             self._thread = None
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -148,6 +151,7 @@ class _Group:
     aside: bool
     jobs: list[_Flush] = field(default_factory=list)
     tails: dict[FlushJournal, list[_Flush]] = field(default_factory=dict)
+    tail_bytes: int = 0
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def run(self, worker: Worker | None) -> None:
@@ -165,7 +169,7 @@ class _Group:
         if worker is None:
             _run_each(runs)
         else:
-            worker.run_all(runs)
+            worker.run_all(runs, aside=self.aside)
 
     def _sync_parents(self) -> None:
         """Flush the names of new folders, once for all in the same log directory."""
@@ -216,6 +220,8 @@ class Flusher:
         self._waiters: list[asyncio.Future[None]] = []
         self._aside_waiters: list[asyncio.Future[None]] = []
         self._debts: dict[FlushJournal, _Debts] = {}
+        # Partitions to flush by themselves, because a journal had no room for them.
+        self._alone: set[Flushable] = set()
         self._closed = False
         # Groups since the start. Flush requests divided by groups give the group size.
         self.jobs_total = 0
@@ -246,6 +252,7 @@ class Flusher:
         """Forget a partition that was closed or moved to another directory."""
         self._dirty.pop(partition, None)
         self._aside_dirty.pop(partition, None)
+        self._alone.discard(partition)
         self._start_aside()
 
     async def settle(self) -> None:
@@ -283,8 +290,7 @@ class Flusher:
         dirty, self._dirty = self._dirty, {}
         was_urgent, self._urgent = self._urgent, False
         self._start = None
-        group = _Group(aside=False, waiters=self._waiters)
-        self._waiters = []
+        group = _Group(aside=False)
         busy = {one.partition for one in self._aside.jobs} if self._aside is not None else ()
         is_large = len(dirty) >= self._journal_from
         for partition in dirty:
@@ -299,11 +305,10 @@ class Flusher:
         if self._dirty:
             # The end of the group in the background starts the next group.
             self._urgent = was_urgent
+        else:
+            group.waiters, self._waiters = self._waiters, []
         if not group.jobs and not group.tails:
-            if self._dirty:
-                self._waiters = group.waiters
-            else:
-                _wake(group.waiters)
+            _wake(group.waiters)
             return
         self.jobs_total += 1
         self._group = group
@@ -316,9 +321,13 @@ class Flusher:
         if self._journal_from == 0 or journal is None or not journal.has_room:
             return False
         tail = log.flush_state.tail(log)
-        if tail is None:
+        if tail is None or partition in self._alone:
             return False
-        group.tails.setdefault(journal, []).append(_Flush(partition, log, tail=tail))
+        tails = group.tails.setdefault(journal, [])
+        if journal.size + group.tail_bytes + tail.size > FILE_BYTES and tails:
+            return False
+        group.tail_bytes += tail.size
+        tails.append(_Flush(partition, log, tail=tail))
         return True
 
     def _start_aside(self) -> None:
@@ -384,6 +393,11 @@ class Flusher:
         partition, log, error = one.partition, one.log, one.error
         if partition.log is not log:
             return  # The partition was moved meanwhile, and its new log was flushed then.
+        if isinstance(error, DiskFull) and one.tail is not None:
+            # There is no room in the journal; the log's own file has the records already.
+            self._alone.add(partition)
+            self.mark_dirty(partition)
+            return
         if error is not None:
             partition.on_flush_failed(error)
             if not error.stops_log:  # The disk is full: there may be room later.
@@ -391,6 +405,7 @@ class Flusher:
             return
         if one.job is not None:
             log.on_flushed(one.job, now_ms)
+            self._alone.discard(partition)
         elif one.tail is not None:
             log.flush_state.on_journaled(one.tail, log.truncations)
         partition.on_flushed()
@@ -403,10 +418,17 @@ class Flusher:
         if journal.size < FILE_BYTES:
             return
         self._settle_debts(debts)
-        if not debts.old:
-            journal.roll()
-            debts.old, debts.present = debts.present, {}
-            self._settle_debts(debts)
+        if not debts.old and journal.size >= FILE_BYTES:
+            self._roll(debts)
+
+    def _roll(self, debts: "_Debts") -> None:
+        """Begin a new journal file, and have the logs in the full one flushed."""
+        self._worker.start(debts.journal.removal_of_rolled(), aside=True)
+        debts.journal.roll()
+        debts.old, debts.present = debts.present, {}
+        for log, (partition, _) in debts.old.items():
+            if not log.offline:
+                self._aside_dirty.setdefault(partition, False)
 
     def _settle_debts(self, debts: "_Debts") -> None:
         """Have the logs in the old journal file flushed, then remove the file."""
@@ -420,8 +442,12 @@ class Flusher:
         for log, (partition, _) in debts.old.items():
             if not log.offline:
                 self._aside_dirty.setdefault(partition, False)
-        if not debts.old:
-            self._worker.start(debts.journal.removal_of_old(), aside=True)
+        if debts.old:
+            return
+        if debts.journal.size >= FILE_BYTES:
+            self._roll(debts)
+        else:
+            self._worker.start(debts.journal.removal_of_rolled(), aside=True)
 
 
 def _is_owed(log: Log, end: int) -> bool:
@@ -430,7 +456,7 @@ def _is_owed(log: Log, end: int) -> bool:
     A log that failed may need the journal at the next start, unless it was deleted.
     """
     if log.offline:
-        return log.filesystem.exists(log.folder)
+        return not log.is_deleted
     return log.flush_state.recovery_point < min(end, log.log_end_offset)
 
 

@@ -89,7 +89,7 @@ def put_in_place(
     """
     future = target.futures[partition]
     take_over(future, source.logs[partition])
-    future.flush()
+    future.flush(checkpoint=True)
     checkpoints = target.checkpoints
     checkpoints.recovery_points[partition] = future.flush_state.recovery_point
     if future.log_start_offset > future.segments.first.base_offset:

@@ -27,15 +27,17 @@ from ottla.storage.files.names import (
     parse_partition_folder,
     stray_folder,
 )
-from ottla.storage.log.flush_journal import FlushJournal
+from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH
+from ottla.storage.log.flush_journal import Entry, FlushJournal
 from ottla.storage.log.log import Log
 from ottla.storage.log.open_log import begin_log, open_log
 from ottla.storage.log.relocation import leave
-from ottla.storage.log.truncation import end_truncated_to, restart_at, truncate_to
+from ottla.storage.log.truncation import begin_within, end_truncated_to, restart_at, truncate_to
 from ottla.storage.segment.config import LogConfig
 from ottla.storage.segment.segments import Deletion, Departure
 
 LOCK = ".lock"
+OFFSET_MAX = (1 << 63) - 1
 
 
 class LogDirectory:
@@ -83,7 +85,7 @@ class LogDirectory:
                 ).directory_id
                 self.checkpoints = Checkpoints(filesystem, path)
                 self.run = Run(filesystem, path, flushes_first=flushes_first)
-                self.journal = FlushJournal(filesystem, path, lost_power=self.run.lost_power)
+                self.journal = FlushJournal(filesystem, path)
             except BaseException:
                 lock.close()
                 raise
@@ -308,7 +310,8 @@ class LogDirectory:
             job = self.prepare_checkpoints(high_watermarks)
             if clean and not self.failure:
                 job.run()
-                if not self.refused:
+                # A log that was not opened since a loss of power still needs its recovery.
+                if not self.refused and not self.run.has_unread:
                     content = b'{"version":0,"brokerEpoch":-1}'
                     write_atomically(self.filesystem, f"{self.path}/{CLEAN_SHUTDOWN}", content)
         except OSError as error:
@@ -338,37 +341,49 @@ def _replay_journal(journal: FlushJournal, log: Log, topic_id: UUID, now_ms: int
     entries = journal.entries(log.topic_partition)
     if entries is None:
         return
-    before = log.log_end_offset
-    for entry in entries:
-        if entry.topic_id == topic_id:
-            _append_missing(log, entry.batches, entry.start_offset, now_ms)
+    entries = [entry for entry in entries if entry.topic_id == topic_id]
+    before, log_start = log.log_end_offset, log.log_start_offset
+    for number, entry in enumerate(entries):
+        # A later entry that begins below the end of this one shows that the log was truncated.
+        valid_end = min((later.start_offset for later in entries[number + 1 :]), default=OFFSET_MAX)
+        _append_missing(log, entry, valid_end, now_ms)
+    log.advance_log_start(min(log_start, log.log_end_offset))
     end = log.log_end_offset
     if end != before:
         log.recovery.notes.append(
             f"{log.folder}: ended at offset {before}, continued to {end} by the flush journal"
         )
+    log.recovery.notes += journal.damage
     if log.flush_state.recovery_point < end:
         log.flush(now_ms)
     journal.drop(log.topic_partition)
 
 
-def _append_missing(log: Log, batches: bytes, start_offset: int, now_ms: int) -> None:
-    """Append the batches that the log lacks. Batches of an earlier state of the log are skipped.
+def _append_missing(log: Log, entry: Entry, valid_end: int, now_ms: int) -> None:
+    """Append the batches below `valid_end` that the log lacks.
 
-    The log ended at `start_offset` before the batches were appended in the last run. A log that was
-    truncated since then goes on in a later leader epoch.
+    An entry is of an earlier state of the log if the log has other batches at its offsets: as
+    between replicas, batches are the same if offset and leader epoch are. Nothing of the entry is
+    used from there on.
     """
-    view = memoryview(batches)
-    position, expected = 0, start_offset
+    view = memoryview(entry.batches)
+    position, expected = 0, entry.start_offset
     while position + HEADER_SIZE <= len(view):
         header = read_header(view, position)
         end = position + header.size
         if end > len(view) or computed_crc(view, position, header.size) != header.crc:
             return  # The log was truncated while its end was copied; this was not acknowledged.
-        log_end = log.log_end_offset
-        if header.last_offset >= log_end:
+        if header.last_offset >= valid_end:
+            return
+        if header.last_offset < log.log_end_offset:
+            present = log.leader_epochs.epoch_of(header.last_offset)
+            if present not in (UNKNOWN_EPOCH, header.leader_epoch):
+                return
+        else:
+            for deletion in begin_within(log, view[position:end], now_ms):
+                deletion.run()
             # Offsets that compaction has removed may be missing before a batch.
-            is_next = expected <= log_end <= header.base_offset
+            is_next = expected <= log.log_end_offset <= header.base_offset
             if not is_next or header.leader_epoch < log.leader_epochs.latest:
                 return
             log.append_as_follower(view[position:end], now_ms)

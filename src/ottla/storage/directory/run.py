@@ -93,6 +93,11 @@ class Run:
         """The marker that should be on the disk. It shows a power loss until all logs were read."""
         return replace(self._marker, page_cache_id="") if self._unread else self._marker
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether a log still has to be recovered as after a loss of power."""
+        return bool(self._unread)
+
     def note_read(self, partition: TopicPartition) -> None:
         """Record that the partition's log was opened, or is gone."""
         self._unread.discard(partition)

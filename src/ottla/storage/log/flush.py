@@ -344,7 +344,7 @@ class FlushState:
             job.add_indexes(segment)
             job.add_removals(segment)
         job.add_removals(active)
-        if checkpoint or job.rolled or log.ledger.has_news:
+        if checkpoint or job.rolled or self.has_new_folder or log.ledger.has_news:
             job.ledger = log.ledger.job(log.filesystem, log.folder)
         for offset, snapshot in self._rolled_snapshots:
             job.add_snapshot(offset, snapshot)

@@ -14,7 +14,9 @@ A journal file is a sequence of groups. All numbers are big-endian:
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
 from struct import Struct
 from threading import Lock
 from typing import NamedTuple
@@ -57,31 +59,33 @@ class FlushJournal:
     """The journal of the log directory at `path`.
 
     `write` and the job of `removal_of_old` run in a worker's threads, `entries` and `drop` in
-    threads that open logs, all others on the loop. Files of an earlier run stay until all logs that
-    they name were opened and flushed.
+    threads that open logs, all others on the loop. A file of an earlier run stays until all logs
+    that it names were opened and flushed, or deleted.
     """
 
-    def __init__(self, filesystem: FileSystem, path: str, *, lost_power: bool) -> None:
-        """Find the entries of the last run. Raises OSError."""
+    def __init__(self, filesystem: FileSystem, path: str) -> None:
+        """Find the entries of earlier runs. Raises OSError."""
         self._filesystem = filesystem
         self._path = path
-        # If all writes of the last run are still in the page cache, the logs lack nothing.
-        self._replays = lost_power
         numbers = sorted(
             int(name.removeprefix(_PREFIX))
             for name in filesystem.listdir(path)
             if name.startswith(_PREFIX) and name.removeprefix(_PREFIX).isdecimal()
         )
-        # Files whose logs may not be flushed yet, without the present one; the oldest first.
-        self._old_files = [self._file_path(number) for number in numbers]
         self._pending: dict[TopicPartition, list[_EntryPlace]] = {}
-        for file_path in self._old_files:
-            for partition, place in _entries(filesystem, file_path):
-                self._pending.setdefault(partition, []).append(place)
+        # The partitions for whose logs each file of an earlier run is kept.
+        self._kept_for: dict[str, set[TopicPartition]] = {}
+        # What is damaged in these files, although later writes succeeded.
+        self.damage: list[str] = []
+        for number in numbers:
+            self._find_entries(self._file_path(number))
         # Logs are opened by several threads.
         self._lock = Lock()
+        # This run's files before the present one; the oldest first.
+        self._rolled: list[str] = []
         self._next_number = numbers[-1] + 1 if numbers else 0
         self._file: File | None = None
+        self._is_named = False
         self.size = 0
         # Set after a failed write; the logs are then flushed one by one until the next start.
         self.failed = False
@@ -89,14 +93,21 @@ class FlushJournal:
     def _file_path(self, number: int) -> str:
         return f"{self._path}/{_PREFIX}{number:010}"
 
+    def _find_entries(self, path: str) -> None:
+        content = self._filesystem.read_bytes(path)
+        partitions: set[TopicPartition] = set()
+        for partition, place in _entries(path, content, self.damage):
+            partitions.add(partition)
+            self._pending.setdefault(partition, []).append(place)
+        if partitions:
+            self._kept_for[path] = partitions
+        else:
+            self._filesystem.unlink(path)
+
     @property
     def has_room(self) -> bool:
-        """Whether `write` may be used.
-
-        Not while an entry of an earlier run waits for its log, or while the present file is full
-        and the logs in the file before it are not flushed.
-        """
-        return not self._pending and not self.failed and self.size < FILE_BYTES
+        """Whether `write` may be used: not while the present file is full, or after an error."""
+        return not self.failed and self.size < FILE_BYTES
 
     @property
     def pending(self) -> list[TopicPartition]:
@@ -104,32 +115,41 @@ class FlushJournal:
         return list(self._pending)
 
     def drop(self, partition: TopicPartition) -> None:
-        """Forget the entries of a partition that has no log here any more."""
+        """Forget the entries of a partition whose log was flushed, or is here no more."""
         with self._lock:
-            if self._pending.pop(partition, None) is not None and not self._pending:
-                self.removal_of_old()()
+            if self._pending.pop(partition, None) is None:
+                return
+            for path, partitions in list(self._kept_for.items()):
+                partitions.discard(partition)
+                if not partitions:
+                    del self._kept_for[path]
+                    self._remove([path])
 
     def entries(self, partition: TopicPartition) -> list[Entry] | None:
-        """Return what the last run wrote of the partition's log, in order, to replay it.
+        """Return what earlier runs wrote of the partition's log, in order, to replay it.
 
-        None if the log needs no replay. Raises StorageError.
+        None if there is nothing. Raises StorageError.
         """
         pending = self._pending.get(partition)
         if pending is None:
             return None
-        if not self._replays:
-            return []
         entries = []
-        for path, position, size, topic_id, start_offset in pending:
+        for path, places in groupby(pending, lambda place: place.path):
             try:
                 file = self._filesystem.open(path)
                 try:
-                    batches = file.pread(size, position)
+                    entries += [
+                        Entry(
+                            place.topic_id,
+                            place.start_offset,
+                            file.pread(place.size, place.position),
+                        )
+                        for place in places
+                    ]
                 finally:
                     file.close()
             except OSError as error:
                 raise storage_error(error, path, "read the flush journal") from error
-            entries.append(Entry(topic_id, start_offset, batches))
         return entries
 
     def write(self, tails: Sequence[tuple[UUID, LogTail]]) -> list[StorageError | None]:
@@ -156,21 +176,19 @@ class FlushJournal:
 
     def _append(self, group: bytes) -> None:
         path = self._file_path(self._next_number)
-        is_new = self._file is None
         try:
             if self._file is None:
                 self._file = self._filesystem.open(path, create=True)
             self._file.append(group)
         except OSError as error:
-            if is_full(error) and self._file is not None:
-                self._undo()
-            else:
-                self.failed = True
+            self.failed = not is_full(error)
+            self._undo()
             raise storage_error(error, path, "write the flush journal") from error
         try:
             self._file.fsync()
-            if is_new:
+            if not self._is_named:
                 self._filesystem.fsync_directory(self._path)
+                self._is_named = True
         except OSError as error:
             self.failed = True
             raise fsync_error(error, path) from error
@@ -178,64 +196,74 @@ class FlushJournal:
 
     def _undo(self) -> None:
         """Cut off the group that found no room."""
-        assert self._file is not None
         try:
-            self._file.truncate(self.size)
+            if self._file is not None:
+                self._file.truncate(self.size)
         except OSError:
             self.failed = True
 
-    def roll(self) -> str:
-        """End the present file; return its path. The next `write` begins another file."""
-        path = self._file_path(self._next_number)
+    def roll(self) -> None:
+        """End the present file. The next `write` begins another one."""
         if self._file is not None:
             self._file.close()
-        self._file, self.size = None, 0
+        self._rolled.append(self._file_path(self._next_number))
+        self._file, self._is_named, self.size = None, False, 0
         self._next_number += 1
-        self._old_files.append(path)
-        return path
 
-    def removal_of_old(self) -> Callable[[], None]:
-        """Return the job that removes the files before the present one: their logs are flushed.
+    def removal_of_rolled(self) -> Callable[[], None]:
+        """Return the job that removes this run's files before the present one.
 
-        A file that cannot be removed stays, and does no harm.
+        All logs in them are flushed. A file that cannot be removed stays, and does no harm.
         """
-        paths, self._old_files = self._old_files, []
+        paths, self._rolled = self._rolled, []
+        return partial(self._remove, paths)
 
-        def remove() -> None:
-            for path in paths:
-                with contextlib.suppress(OSError):
-                    self._filesystem.unlink(path)
-
-        return remove
+    def _remove(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            with contextlib.suppress(OSError):
+                self._filesystem.unlink(path)
 
     def close(self, *, clean: bool) -> None:
-        """Close the file; with `clean`, remove all files, because all logs are flushed."""
+        """Close the file; with `clean`, remove this run's files, because all logs are flushed."""
         if self._file is not None:
             self.roll()
-        if clean and not self._pending:
-            self.removal_of_old()()
+        if clean:
+            self.removal_of_rolled()()
 
 
-def _entries(filesystem: FileSystem, path: str) -> Iterator[tuple[TopicPartition, _EntryPlace]]:
-    """Yield the entries of a journal file, up to its unfinished end."""
-    content = filesystem.read_bytes(path)
-    position = 0
+def _entries(
+    path: str, content: bytes, damage: list[str]
+) -> Iterator[tuple[TopicPartition, _EntryPlace]]:
+    """Yield the entries of a journal file, up to its unfinished end.
+
+    A group is written after the one before it was flushed. So a bad group that a good one follows
+    is damaged: that is noted in `damage`.
+    """
+    position, bad = 0, -1
     while position + _GROUP.size <= len(content):
         magic, size, crc = _GROUP.unpack_from(content, position)
-        position += _GROUP.size
-        end = position + size
-        if magic != _MAGIC or end > len(content):
+        start = position + _GROUP.size
+        if magic != _MAGIC or start + size > len(content):
             return
-        if checksum(memoryview(content)[position:end]) != crc:
-            return
-        while position < end:
-            topic_id, start_offset, size, name_length = _ENTRY.unpack_from(content, position)
-            position += _ENTRY.size
-            partition = parse_partition_folder(content[position : position + name_length].decode())
-            position += name_length
-            if partition is not None:
-                yield (
-                    partition,
-                    _EntryPlace(path, position, size, UUID(bytes=topic_id), start_offset),
-                )
-            position += size
+        position = start + size
+        if checksum(memoryview(content)[start:position]) != crc:
+            bad = start if bad < 0 else bad
+            continue
+        if bad >= 0:
+            damage.append(f"{path}: the group at byte {bad} is damaged; its records may be lost")
+            bad = -1
+        yield from _entries_of_group(path, content, start, position)
+
+
+def _entries_of_group(
+    path: str, content: bytes, position: int, end: int
+) -> Iterator[tuple[TopicPartition, _EntryPlace]]:
+    while position < end:
+        topic_id, start_offset, size, name_length = _ENTRY.unpack_from(content, position)
+        position += _ENTRY.size
+        partition = parse_partition_folder(content[position : position + name_length].decode())
+        position += name_length
+        if partition is not None:
+            place = _EntryPlace(path, position, size, UUID(bytes=topic_id), start_offset)
+            yield partition, place
+        position += size

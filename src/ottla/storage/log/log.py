@@ -150,6 +150,7 @@ class Log:
         self._use_as_follower = DiskUse.COPIED_OWN if is_internal else DiskUse.COPIED_RECORDS
         # Why the log can no longer be read or written; empty while it can.
         self.offline = ""
+        self.is_deleted = False
         # Counts truncations. A job prepared before a truncation is void.
         self.truncations = 0
         # The replacement by compaction, from before its announcement on the disk until all files

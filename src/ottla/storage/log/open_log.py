@@ -136,6 +136,8 @@ def _begin_replay(
         # State that only the batches contain must be read from the first batch on.
         reflected, entries = -1, []
     begin = max(first_offset, reflected)
+    # The file may be older than the batches from here on, which are read and have their epochs.
+    epochs.truncate_from_end(begin)
     producers.load(entries, begin, now_ms)
     return Replay(epochs, producers, begin)
 

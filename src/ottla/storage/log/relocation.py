@@ -43,6 +43,7 @@ def leave(log: Log, unique: UUID) -> Departure:
     """
     log.settle_replacement()
     log.offline = f"{log.topic_partition}: the log was deleted"
+    log.is_deleted = True
     parent = log.folder.rpartition("/")[0]
     return Departure(
         log.filesystem,

@@ -34,7 +34,7 @@ class SimulatedWorker:
         timer = self._loop.call_at(self._free_at_s, self._do, context=self._process.context)
         self._jobs.append((job, timer))
 
-    def run_all(self, jobs: Sequence[Callable[[], None]]) -> None:
+    def run_all(self, jobs: Sequence[Callable[[], None]], *, aside: bool) -> None:  # noqa: ARG002
         for job in jobs:
             job()
 
