@@ -190,7 +190,7 @@ class UnknownTopic(ClientError):
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
 
 
-class TopicMadeAnew(ClientError):
+class TopicRecreated(ClientError):
     """The topic requested by id was deleted; a new topic has its name now."""
 
     def __init__(self, topic: str, was: object, now: object) -> None:
