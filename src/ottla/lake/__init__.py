@@ -51,7 +51,7 @@ from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.sorted_rows import RowSorting
 from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.changelog_state import changelog_as_of
 from ottla.lake.write.compact import CompactionResult, compact
@@ -74,6 +74,7 @@ __all__ = [
     "Changelog",
     "ChangelogOptions",
     "Column",
+    "CommitConflict",
     "CompactOptions",
     "CompactionResult",
     "Csv",
@@ -83,7 +84,6 @@ __all__ = [
     "EventRule",
     "EventTimes",
     "ExpiryResult",
-    "FencedWriter",
     "Fields",
     "FileStore",
     "FollowOptions",
@@ -91,7 +91,6 @@ __all__ = [
     "Format",
     "LakeRows",
     "LedgerTotals",
-    "LoadLost",
     "LoadOptions",
     "LoadResult",
     "LoadTask",
@@ -125,6 +124,7 @@ __all__ = [
     "Unreadable",
     "Verification",
     "VerifyOptions",
+    "WriterFenced",
     "certificate",
     "certificate_text",
     "changelog",

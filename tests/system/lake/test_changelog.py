@@ -22,7 +22,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.lake import LoadLost, run_here
+from ottla.lake import CommitConflict, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.runners import murderous
 
@@ -300,7 +300,7 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
         if at == step:
             keep(node, topic, tmp_path)
 
-    with pytest.raises(LoadLost, match="another load committed version 2"):
+    with pytest.raises(CommitConflict, match="another load committed version 2"):
         keep(node, topic, tmp_path, watch=ottla.lake.Observer(on_step=overtaken))
     keep(node, topic, tmp_path)
     assert rows(tmp_path) == writer.rows()

@@ -15,7 +15,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import sync
-from ottla.lake import FencedWriter, FollowProgress, run_here
+from ottla.lake import FollowProgress, WriterFenced, run_here
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -256,7 +256,7 @@ def test_the_older_of_two_writers_stops(
         follow(node, topic)
         return done
 
-    with pytest.raises(FencedWriter, match=r"epoch 2 has taken .* over from this one.* epoch 1"):
+    with pytest.raises(WriterFenced, match=r"epoch 2 has taken .* over from this one.* epoch 1"):
         follow(node, topic, runner=overtaken)
     require_all(node, topic, tmp_path, 100)
 

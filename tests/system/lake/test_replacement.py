@@ -23,7 +23,7 @@ from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from ottla.lake.write.dead_letters import letters_of_table, redrive_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.upkeep.test_compacting import FORMATS
@@ -308,7 +308,7 @@ def test_a_compaction_that_takes_its_files_is_met_again(
     if times == 1:
         assert run().rows == 16
     else:
-        with pytest.raises(LoadLost, match="run it again"):
+        with pytest.raises(CommitConflict, match="run it again"):
             run()
     assert proven(node, tmp_path).rows == (27 if times == 1 else 24)
 

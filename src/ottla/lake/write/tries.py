@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.source.cluster import is_outage
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 
 # Errors that a retry cannot cure.
 _FINAL = frozenset(
@@ -60,9 +60,9 @@ class Tries:
 
     def failed(self, error: OttlaError) -> None:
         """Wait before the next try. Raises `error` if it is not retried any more."""
-        if isinstance(error, LoadLost):
+        if isinstance(error, CommitConflict):
             return  # Another load has committed; read the table's positions again.
-        if isinstance(error, FencedWriter) or error.code in _FINAL:
+        if isinstance(error, WriterFenced) or error.code in _FINAL:
             raise error
         if is_outage(error):
             if self._away_since_s is None:
