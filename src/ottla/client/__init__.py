@@ -20,7 +20,12 @@ from ottla.client.admin.compaction import (
 from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
 from ottla.client.admin.credentials import TokenDescription, UserDescription
 from ottla.client.admin.decisions import DecisionRecord, RebalanceStory, Story
-from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember, SharePosition
+from ottla.client.admin.groups import (
+    GroupDescription,
+    GroupListing,
+    GroupMember,
+    SharePartitionOffset,
+)
 from ottla.client.admin.logs import (
     UP_TO_END,
     LogDirectory,
@@ -167,7 +172,7 @@ __all__ = [
     "ResourceKind",
     "RetentionStanding",
     "ScramMechanism",
-    "SharePosition",
+    "SharePartitionOffset",
     "StartCause",
     "Story",
     "Subscription",

@@ -79,9 +79,9 @@ class ShareGroups(_Part):
     """See `ottla.client.admin.groups.ShareGroups`."""
 
     describe = waits(groups.ShareGroups.describe)
-    positions = waits(groups.ShareGroups.positions)
-    alter_positions = waits(groups.ShareGroups.alter_positions)
-    delete_positions = waits(groups.ShareGroups.delete_positions)
+    offsets = waits(groups.ShareGroups.offsets)
+    set_offsets = waits(groups.ShareGroups.set_offsets)
+    delete_offsets = waits(groups.ShareGroups.delete_offsets)
 
 
 class Logs(_Part):
