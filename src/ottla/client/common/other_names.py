@@ -39,7 +39,6 @@ _PRODUCER: Final = {
     "poll": "on_delivery=… of Producer, or result() of what send returns",
     "start": 'async with Producer("host:9092") as producer',
     "stop": "close()",
-    "send_offsets_to_transaction": "send_offsets(offsets, consumer.group_metadata())",
     "list_topics": 'Admin("host:9092").topics.list()',
 }
 _CONSUMER: Final = {

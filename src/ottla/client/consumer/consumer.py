@@ -450,7 +450,7 @@ class Consumer(OtherNames):
         return found[wanted].offset if wanted in found else None
 
     def group_metadata(self) -> GroupMetadata:
-        """Return this member's metadata, for `Producer.send_offsets`.
+        """Return this member's metadata, for `Producer.send_offsets_to_transaction`.
 
         Call it for each transaction.
         """

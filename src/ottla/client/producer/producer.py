@@ -53,7 +53,8 @@ class Producer(Transactional, OtherNames):
         async with Producer("host:9092", transactional_id="copier-1") as producer:
             async with producer.transaction():
                 await producer.send("out", b"...")
-                await producer.send_offsets({partition: offset}, consumer.group_metadata())
+                group = consumer.group_metadata()
+                await producer.send_offsets_to_transaction({partition: offset}, group)
 
     Not for several event loops or threads: see `ottla.client.sync`.
     """
