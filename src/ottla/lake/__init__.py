@@ -19,7 +19,6 @@ from ottla.lake.check.certificate import certificate, certificate_text
 from ottla.lake.check.report import Verification
 from ottla.lake.check.verify import verify
 from ottla.lake.edges.notebook import LakeRows, TableRows, TopicRows, register, table, topic
-from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import (
     ChangelogOptions,
     CompactOptions,
@@ -30,7 +29,7 @@ from ottla.lake.job.options import (
     VerifyOptions,
 )
 from ottla.lake.job.progress import FollowProgress, Observer, Progress
-from ottla.lake.job.task import LoadResult, Runner, Task, TaskResult
+from ottla.lake.job.task import LoadResult, Runner, Task
 from ottla.lake.job.workers import run_here
 from ottla.lake.model.decode_spec import (
     Column,
@@ -41,15 +40,11 @@ from ottla.lake.model.decode_spec import (
     columns,
     decode_from,
 )
-from ottla.lake.model.event_times import EventRule, EventTimes
+from ottla.lake.model.event_times import EventTimes
 from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
-from ottla.lake.model.plan import Range
 from ottla.lake.model.schema import header_name_bytes
 from ottla.lake.model.types import Type
-from ottla.lake.rows.evolution import NewField
-from ottla.lake.rows.sorted_rows import RowSorting
-from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import CommitConflict, WriterFenced
 from ottla.lake.write.changelog import changelog
@@ -81,11 +76,9 @@ __all__ = [
     "DataFile",
     "Decode",
     "DecodeOptions",
-    "EventRule",
     "EventTimes",
     "ExpiryResult",
     "Fields",
-    "FileStore",
     "FollowOptions",
     "FollowProgress",
     "Format",
@@ -93,9 +86,7 @@ __all__ = [
     "LedgerTotals",
     "LoadOptions",
     "LoadResult",
-    "LoadTask",
     "Manifest",
-    "NewField",
     "Observer",
     "PartitionLedger",
     "Progress",
@@ -103,21 +94,16 @@ __all__ = [
     "PublishPace",
     "PublishProgress",
     "PublishResult",
-    "Range",
     "RefusedKind",
     "ReplaceOptions",
     "ReplacementResult",
-    "RowSorting",
     "Runner",
     "SchemaChange",
     "SchemaRules",
     "SchemaTrial",
-    "StoreWriter",
-    "StoredFile",
     "TableRows",
     "TableSchema",
     "Task",
-    "TaskResult",
     "TopicRows",
     "Type",
     "TypedSchema",
