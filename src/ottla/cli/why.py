@@ -19,7 +19,7 @@ from ottla.cli.txn import description
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactionStanding
 from ottla.client.admin.configs import ConfigEntry
-from ottla.client.admin.decisions import DecisionRecord, Story
+from ottla.client.admin.decisions import DecisionHistory, DecisionRecord
 from ottla.client.admin.logs import RetentionStanding
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.client.admin.transactions import OpenTransaction
@@ -438,7 +438,7 @@ def _show_decision(record: DecisionRecord) -> None:
         click.echo(f"  decided by  {record.setting}")
 
 
-def _story_answer(one: PartitionStanding, story: Story) -> dict[str, Any]:
+def _story_answer(one: PartitionStanding, story: DecisionHistory) -> dict[str, Any]:
     return {
         **standing_row(one),
         "decisions": [

@@ -19,7 +19,7 @@ from ottla.client.admin.compaction import (
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
 from ottla.client.admin.credentials import TokenDescription, UserDescription
-from ottla.client.admin.decisions import DecisionRecord, RebalanceStory, Story
+from ottla.client.admin.decisions import DecisionHistory, DecisionRecord, RebalanceHistory
 from ottla.client.admin.groups import (
     GroupDescription,
     GroupListing,
@@ -125,6 +125,7 @@ __all__ = [
     "Consumer",
     "ConsumerOptions",
     "ConsumerRecords",
+    "DecisionHistory",
     "DecisionRecord",
     "Default",
     "DelegationToken",
@@ -165,7 +166,7 @@ __all__ = [
     "RawBatches",
     "Reassignment",
     "RebalanceCause",
-    "RebalanceStory",
+    "RebalanceHistory",
     "Record",
     "Records",
     "RequestTimedOut",
@@ -174,7 +175,6 @@ __all__ = [
     "ScramMechanism",
     "SharePartitionOffset",
     "StartCause",
-    "Story",
     "Subscription",
     "TimeLeft",
     "Token",

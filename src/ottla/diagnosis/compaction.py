@@ -35,7 +35,7 @@ async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnos
     found = CompactionDiagnosis(entries[CLEANUP_POLICY], ())
     if not found.is_compacted:
         return found
-    return CompactionDiagnosis(found.policy, await admin.compaction.of(name))
+    return CompactionDiagnosis(found.policy, await admin.compaction.describe(name))
 
 
 def verdict(one: CompactionStanding) -> str:

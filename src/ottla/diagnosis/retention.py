@@ -69,7 +69,7 @@ async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis
     """
     first = await admin.logs.retention(name)
     offsets = [first.log_start_offset, *first.readers.values()]
-    story = await admin.decisions.about(name)
+    story = await admin.decisions.describe(name)
     unread = tuple(one for one in story.records if one.kind == DecisionKind.DELETED_UNREAD)
     # If there are readers, ask for the times that apply to them.
     reader = next(iter(first.readers), "")

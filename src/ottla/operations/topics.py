@@ -114,7 +114,7 @@ async def compact(
     Raises UnknownTopic, BrokerRefused if the topic is not compacted, REQUEST_TIMED_OUT; and,
     with `timeout_s`, UNKNOWN_SERVER_ERROR with the reasons of the brokers that failed.
     """
-    standings = await admin.compaction.of_topic(topic, CompactAction.CLEAN)
+    standings = await admin.compaction.describe_topic(topic, CompactAction.CLEAN)
     if timeout_s is None:
         return standings
     loop = asyncio.get_running_loop()
@@ -128,7 +128,7 @@ async def compact(
                 f"`ottla why compaction {waiting[0]}` says what holds it up",
             )
         await asyncio.sleep(_POLL_S)
-        standings = await admin.compaction.of_topic(topic)
+        standings = await admin.compaction.describe_topic(topic)
     failed = [f"broker {one.broker_id}: {one.failure}" for one in standings if one.failure]
     if failed:
         raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "; ".join(failed))

@@ -83,8 +83,8 @@ def test_a_partition_that_a_topic_lacks_is_told_of_by_those_it_has(bootstrap, ma
         async with Admin(bootstrap) as admin, Consumer(bootstrap) as consumer:
             found = []
             for asked in (
-                admin.compaction.of(partition),
-                admin.decisions.about(partition),
+                admin.compaction.describe(partition),
+                admin.decisions.describe(partition),
                 admin.logs.offsets({partition: LATEST}),
                 admin.logs.account(partition),
                 admin.logs.retention(partition),
@@ -107,11 +107,11 @@ def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
         async with ScriptedBroker() as broker, Admin(broker.bootstrap) as admin:
             found = []
             for asked in (
-                admin.compaction.of(TopicPartition("planes", 0)),
-                admin.decisions.about(TopicPartition("planes", 0)),
+                admin.compaction.describe(TopicPartition("planes", 0)),
+                admin.decisions.describe(TopicPartition("planes", 0)),
                 admin.logs.account(TopicPartition("planes", 0)),
                 admin.logs.retention(TopicPartition("planes", 0)),
-                admin.rebalances.of("crew"),
+                admin.rebalances.describe("crew"),
             ):
                 with pytest.raises(UnsupportedByBroker) as caught:
                     await asked
@@ -135,8 +135,8 @@ def test_a_broker_that_does_not_answer_is_named_and_the_story_is_told_without_it
 
     async def silent() -> list[dict[int, OttlaError]]:
         async with broker, Admin(broker.bootstrap) as admin:
-            decisions = await admin.decisions.about(TopicPartition("planes", 0))
-            rebalances = await admin.rebalances.of("crew")
+            decisions = await admin.decisions.describe(TopicPartition("planes", 0))
+            rebalances = await admin.rebalances.describe("crew")
             assert (decisions.records, rebalances.rebalances) == ((), ())
             return [decisions.silent, rebalances.silent]
 

@@ -171,9 +171,9 @@ def test_in_a_table_of_another_format(
 def compact(node: Node, topic: str) -> None:
     """Have the topic compacted, and wait for it."""
     with sync.Admin(node.bootstrap) as admin:
-        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        admin.compaction.describe_topic(topic, CompactAction.CLEAN)
         while any(
-            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.describe_topic(topic)
         ):
             time.sleep(0.02)
 

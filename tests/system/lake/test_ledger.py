@@ -79,9 +79,9 @@ def proven(broker: ottla.testing.Broker, folder: Path) -> LedgerTotals:
 def compact(broker: ottla.testing.Broker, topic: str) -> None:
     """Have the topic compacted, and wait for it."""
     with sync.Admin(broker.bootstrap) as admin:
-        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        admin.compaction.describe_topic(topic, CompactAction.CLEAN)
         while any(
-            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.describe_topic(topic)
         ):
             time.sleep(0.02)
 

@@ -215,9 +215,9 @@ def test_rows_that_compaction_took_from_the_topic_are_a_loss(
             producer.flush()
     load(node, topic, tmp_path)
     with sync.Admin(node.bootstrap) as admin:
-        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        admin.compaction.describe_topic(topic, CompactAction.CLEAN)
         while any(
-            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.describe_topic(topic)
         ):
             time.sleep(0.02)
     with pytest.raises(OttlaError, match=r"does not hold any more: 17 of .*--accept-loss"):

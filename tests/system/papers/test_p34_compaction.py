@@ -53,7 +53,7 @@ def ask(
     node: Node, topic: str, action: CompactAction = CompactAction.DESCRIBE
 ) -> CompactionStanding:
     with sync.Admin(node.bootstrap) as admin:
-        (standing,) = admin.compaction.of(TopicPartition(topic, 0), action)
+        (standing,) = admin.compaction.describe(TopicPartition(topic, 0), action)
         assert isinstance(standing, CompactionStanding)
         return standing
 

@@ -145,7 +145,7 @@ def compact(
 
 def _estimate(name: str, bootstrap: str, form: str) -> None:
     async def work(admin: Admin) -> list[CompactionStanding]:
-        return await admin.compaction.of_topic(name, CompactAction.ESTIMATE)
+        return await admin.compaction.describe_topic(name, CompactAction.ESTIMATE)
 
     rows = []
     for one in with_admin(bootstrap, work):

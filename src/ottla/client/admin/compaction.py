@@ -127,7 +127,7 @@ class Compaction:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def of(
+    async def describe(
         self, partition: TopicPartition, action: CompactAction | ActionName = CompactAction.DESCRIBE
     ) -> list[CompactionStanding]:
         """Return the state of each replica of `partition`, by broker, after starting `action`.
@@ -167,14 +167,14 @@ class Compaction:
         live = await self._calls.retried(self._calls.brokers)
         return await self._calls.each_in_time(live, ask, patience_s)
 
-    async def of_topic(
+    async def describe_topic(
         self, topic: str, action: CompactAction | ActionName = CompactAction.DESCRIBE
     ) -> list[CompactionStanding]:
-        """Return what `of` returns, for all partitions of a topic."""
+        """Return what `describe` returns, for all partitions of a topic."""
         view = await self._calls.cluster.topic(topic)
         found: list[CompactionStanding] = []
         for entry in view.partitions:
-            found += await self.of(TopicPartition(topic, entry.index), action)
+            found += await self.describe(TopicPartition(topic, entry.index), action)
         return found
 
 

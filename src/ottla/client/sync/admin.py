@@ -151,21 +151,21 @@ class Brokers(_Part):
 class Compaction(_Part):
     """See `ottla.client.admin.compaction.Compaction`."""
 
-    of = waits(compaction.Compaction.of)
+    describe = waits(compaction.Compaction.describe)
     cleaners = waits(compaction.Compaction.cleaners)
-    of_topic = waits(compaction.Compaction.of_topic)
+    describe_topic = waits(compaction.Compaction.describe_topic)
 
 
 class Decisions(_Part):
     """See `ottla.client.admin.decisions.Decisions`."""
 
-    about = waits(decisions.Decisions.about)
+    describe = waits(decisions.Decisions.describe)
 
 
 class Rebalances(_Part):
     """See `ottla.client.admin.decisions.Rebalances`."""
 
-    of = waits(decisions.Rebalances.of)
+    describe = waits(decisions.Rebalances.describe)
 
 
 class Admin(OtherNames):
