@@ -11,10 +11,10 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin, AdminOptions
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import (
-    CleanerStanding,
+    CleanerStatus,
     CleaningPass,
     CompactAction,
-    CompactionStanding,
+    CompactionStatus,
     FailedCleaning,
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
@@ -30,10 +30,10 @@ from ottla.client.admin.logs import (
     UP_TO_END,
     LogDirectory,
     ProducerDescription,
-    RetentionStanding,
+    RetentionStatus,
     TimeLeft,
 )
-from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reassignment
+from ottla.client.admin.partitions import ElectionKind, PartitionStatus, Reassignment
 from ottla.client.admin.topics import NewTopic
 from ottla.client.admin.transactions import (
     OpenTransaction,
@@ -109,7 +109,7 @@ __all__ = [
     "BrokerRefused",
     "BrokerView",
     "CallbackFailed",
-    "CleanerStanding",
+    "CleanerStatus",
     "CleaningPass",
     "ClientError",
     "Closed",
@@ -117,7 +117,7 @@ __all__ = [
     "CommitFailed",
     "CompactAction",
     "CompactedBy",
-    "CompactionStanding",
+    "CompactionStatus",
     "ConfigEntry",
     "ConfigSource",
     "ConnectionFailed",
@@ -151,7 +151,7 @@ __all__ = [
     "OffsetOutOfRange",
     "OpenTransaction",
     "OttlaError",
-    "PartitionStanding",
+    "PartitionStatus",
     "PartitionView",
     "Pattern",
     "PatternType",
@@ -171,7 +171,7 @@ __all__ = [
     "Records",
     "RequestTimedOut",
     "ResourceKind",
-    "RetentionStanding",
+    "RetentionStatus",
     "ScramMechanism",
     "SharePartitionOffset",
     "StartCause",

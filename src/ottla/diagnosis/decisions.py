@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionHistory, RebalanceHistory
 from ottla.client.admin.groups import GroupDescription
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
 from ottla.wire.messages.decisions import DescribedRebalance
@@ -34,7 +34,7 @@ ABOUT_LEADER = (
 
 async def story_of(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind]
-) -> tuple[PartitionStanding, DecisionHistory]:
+) -> tuple[PartitionStatus, DecisionHistory]:
     """Return the state of `name`, and the decisions of these kinds that brokers remember.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION, and UnsupportedByBroker if the brokers are not Ottla's.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.connection.view import NO_LEADER, PartitionView, TopicView
 from ottla.client.consumer.offsets import EARLIEST, LATEST, list_offsets
@@ -30,9 +30,9 @@ class PartitionOffsets:
         return (self.end_offset or 0) - (self.start_offset or 0)
 
 
-async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[PartitionStanding]:
+async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[PartitionStatus]:
     """Return the state of `names`, in their order. Raises UNKNOWN_TOPIC_OR_PARTITION."""
-    found = await admin.partitions.standings(sorted({name.topic for name in names}))
+    found = await admin.partitions.describe(sorted({name.topic for name in names}))
     known = {one.name: one for one in found}
     for name in names:
         if name not in known:

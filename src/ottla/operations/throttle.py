@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ResourceKind
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.operations.moves import Plan
 
 _RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
@@ -18,7 +18,7 @@ _ALL = "*"
 async def throttle(
     admin: Admin,
     plan: Plan,
-    standings: Iterable[PartitionStanding],
+    standings: Iterable[PartitionStatus],
     bytes_per_s: int,
 ) -> None:
     """Limit the rate of the plan's copies on each broker, as kafka-reassign-partitions does."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.client.admin import Admin
-from ottla.client.admin.compaction import CompactAction, CompactionStanding
+from ottla.client.admin.compaction import CompactAction, CompactionStatus
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.topics import BROKER_DEFAULT
 from ottla.client.connection.view import TopicView
@@ -108,7 +108,7 @@ _POLL_S = 0.1
 
 async def compact(
     admin: Admin, topic: str, *, timeout_s: float | None = None
-) -> list[CompactionStanding]:
+) -> list[CompactionStatus]:
     """Request compaction of every replica of the topic now; with `timeout_s`, wait for it.
 
     Raises UnknownTopic, BrokerRefused if the topic is not compacted, REQUEST_TIMED_OUT; and,
@@ -135,6 +135,6 @@ async def compact(
     return standings
 
 
-def is_done(one: CompactionStanding) -> bool:
+def is_done(one: CompactionStatus) -> bool:
     """Whether the cleaner has finished the request, or failed."""
     return one.wanted_end < 0 and not one.is_running

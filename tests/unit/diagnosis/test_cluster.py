@@ -2,7 +2,7 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.cluster import ClusterDescription
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.view import NO_LEADER, Address, BrokerView
 from ottla.diagnosis.cluster import BrokerLoad, broker_loads, live_controller
 
@@ -16,8 +16,8 @@ def cluster(*live: int, controller: int = 1) -> ClusterDescription:
 
 def standing(
     index: int, leader: int, replicas: tuple[int, ...], isr: tuple[int, ...]
-) -> PartitionStanding:
-    return PartitionStanding(TopicPartition("t", index), leader, 0, replicas, isr, 1)
+) -> PartitionStatus:
+    return PartitionStatus(TopicPartition("t", index), leader, 0, replicas, isr, 1)
 
 
 def test_the_load_of_a_broker_is_what_it_leads_and_follows() -> None:

@@ -18,7 +18,7 @@ from ottla.cli.text.places import matching, regex
 from ottla.cli.text.settings import change_rows, changed_rows, show_notes, show_remarks
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import connections_of
 from ottla.client.connection.view import TopicView
 from ottla.diagnosis.consequences import after_creation, after_growth, notes
@@ -220,7 +220,7 @@ async def describe(
     if conditions:
         rows = [
             standing_row(one)
-            for one in await admin.partitions.standings(names or None)
+            for one in await admin.partitions.describe(names or None)
             if any(condition(one) for condition in conditions)
         ]
         show(form, rows, _STANDING_COLUMNS, empty="there is no such partition")
@@ -295,12 +295,12 @@ def _partition_row(one: PartitionOffsets) -> dict[str, Any]:
     }
 
 
-Condition = Callable[[PartitionStanding], bool]
+Condition = Callable[[PartitionStatus], bool]
 
 _STANDING_COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
 
 
-def standing_row(one: PartitionStanding) -> dict[str, Any]:
+def standing_row(one: PartitionStatus) -> dict[str, Any]:
     """Return the state of one partition, for a table or JSON."""
     return {
         "partition": str(one.name),

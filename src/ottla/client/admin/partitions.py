@@ -43,7 +43,7 @@ _Eligible = dict[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStanding:
+class PartitionStatus:
     """The state of a partition.
 
     `elr` are replicas outside the ISR that hold every committed record, `last_known_elr` the
@@ -112,7 +112,7 @@ class Partitions:
         self._calls = calls
         self._topics = topics
 
-    async def standings(self, topics: Names | None = None) -> list[PartitionStanding]:
+    async def describe(self, topics: Names | None = None) -> list[PartitionStatus]:
         """Return all partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
         if topics is None:
             views = await self._topics.all(internal=True)
@@ -120,13 +120,13 @@ class Partitions:
             views = await self._topics.describe_all(topics)
         least = await self.min_isr(view.name for view in views)
         eligible = await self._calls.retried(lambda: self._eligible(views))
-        found: list[PartitionStanding] = []
+        found: list[PartitionStatus] = []
         for view in views:
             for entry in view.partitions:
                 name = TopicPartition(view.name, entry.index)
                 elr, last_known = eligible.get(name, ((), ()))
                 found.append(
-                    PartitionStanding(
+                    PartitionStatus(
                         name,
                         entry.leader,
                         entry.leader_epoch,

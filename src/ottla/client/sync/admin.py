@@ -47,7 +47,7 @@ class Topics(_Part):
 class Partitions(_Part):
     """See `ottla.client.admin.partitions.Partitions`."""
 
-    standings = waits(partitions.Partitions.standings)
+    describe = waits(partitions.Partitions.describe)
     min_isr = waits(partitions.Partitions.min_isr)
     elect_leaders = waits(partitions.Partitions.elect_leaders)
     reassign = waits(partitions.Partitions.reassign)
