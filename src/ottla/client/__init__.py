@@ -62,7 +62,12 @@ from ottla.client.common.errors import (
 from ottla.client.common.offset_account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.security import supply_tokens
-from ottla.client.connection.view import Address, BrokerView, PartitionView, TopicView
+from ottla.client.connection.view import (
+    Address,
+    BrokerDescription,
+    PartitionDescription,
+    TopicDescription,
+)
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.client.consumer.options import ConsumerOptions
@@ -106,8 +111,8 @@ __all__ = [
     "AdminOptions",
     "Assignor",
     "BootstrapFailed",
+    "BrokerDescription",
     "BrokerRefused",
-    "BrokerView",
     "CallbackFailed",
     "CleanerStatus",
     "CleaningPass",
@@ -151,8 +156,8 @@ __all__ = [
     "OffsetOutOfRange",
     "OpenTransaction",
     "OttlaError",
+    "PartitionDescription",
     "PartitionStatus",
-    "PartitionView",
     "Pattern",
     "PatternType",
     "Permission",
@@ -179,9 +184,9 @@ __all__ = [
     "TimeLeft",
     "Token",
     "TokenDescription",
+    "TopicDescription",
     "TopicPartition",
     "TopicRecreated",
-    "TopicView",
     "TransactionDescription",
     "TransactionFailed",
     "TransactionListing",

@@ -35,7 +35,7 @@ from ottla.client.connection.view import (
     NO_LEADER,
     Address,
     ClusterView,
-    TopicView,
+    TopicDescription,
     merged,
     parse_bootstrap,
 )
@@ -219,7 +219,7 @@ class RangeClient:
     # -- metadata and offsets
 
     @_retried
-    def topic(self, name: str) -> TopicView:
+    def topic(self, name: str) -> TopicDescription:
         """Return the topic's partitions, freshly requested.
 
         Raises UnknownTopic, with similar names.
@@ -331,8 +331,10 @@ class RangeClient:
         """Yield a connection to each leader, and its partitions among `wanted` (None: all)."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for entry in self.topic(topic).partitions:
-            if wanted is None or entry.index in wanted:
-                by_leader.setdefault(entry.leader, []).append(TopicPartition(topic, entry.index))
+            if wanted is None or entry.partition in wanted:
+                by_leader.setdefault(entry.leader, []).append(
+                    TopicPartition(topic, entry.partition)
+                )
         for partitions in by_leader.values():
             yield self._leader(*partitions[0]), partitions
 

@@ -10,7 +10,7 @@ from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactAction, CompactionStatus
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.topics import BROKER_DEFAULT
-from ottla.client.connection.view import TopicView
+from ottla.client.connection.view import TopicDescription
 from ottla.diagnosis.consequences import away_sentence, notes
 from ottla.diagnosis.partitions import brokers_down, fewest_alive
 from ottla.operations.settings import naming_nearest
@@ -22,7 +22,7 @@ DELETE_DELAY = "file.delete.delay.ms"
 class CreatedTopic:
     """A topic after `create_topic`. `is_new`: it did not exist before. `live`: the live brokers."""
 
-    view: TopicView
+    view: TopicDescription
     is_new: bool
     live: tuple[int, ...]
     configs: Mapping[str, ConfigEntry]

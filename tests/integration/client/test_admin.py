@@ -42,7 +42,7 @@ def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
 
     def partitions() -> list[tuple[int, int, tuple[int, ...]]]:
         (described,) = admin.topics.describe_all([name])
-        return [(entry.index, entry.leader, entry.isr) for entry in described.partitions]
+        return [(entry.partition, entry.leader, entry.isr) for entry in described.partitions]
 
     expected = [(0, 1, (1,)), (1, 1, (1,)), (2, 1, (1,))]
     assert eventually(lambda: partitions() == expected), partitions()

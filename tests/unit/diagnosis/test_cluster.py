@@ -3,13 +3,14 @@
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.partitions import PartitionStatus
-from ottla.client.connection.view import NO_LEADER, Address, BrokerView
+from ottla.client.connection.view import NO_LEADER, Address, BrokerDescription
 from ottla.diagnosis.cluster import BrokerLoad, broker_loads, live_controller
 
 
 def cluster(*live: int, controller: int = 1) -> ClusterDescription:
     brokers = tuple(
-        BrokerView(broker_id, Address("h", 9000 + broker_id), f"r{broker_id}") for broker_id in live
+        BrokerDescription(broker_id, Address("h", 9000 + broker_id), f"r{broker_id}")
+        for broker_id in live
     )
     return ClusterDescription("c", controller, brokers)
 

@@ -20,7 +20,7 @@ from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import connections_of
-from ottla.client.connection.view import TopicView
+from ottla.client.connection.view import TopicDescription
 from ottla.diagnosis.consequences import after_creation, after_growth, notes
 from ottla.diagnosis.partitions import PartitionOffsets, offsets_of
 from ottla.operations.settings import SettingChanges, change_settings
@@ -130,7 +130,7 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
     ottla topic delete flights planes --yes
     """  # noqa: D301
 
-    async def look(admin: Admin) -> list[tuple[TopicView, int]]:
+    async def look(admin: Admin) -> list[tuple[TopicDescription, int]]:
         views = await admin.topics.describe_all(names)
         return [
             (view, sum(one.offset_count for one in await offsets_of(admin, view))) for view in views
@@ -248,7 +248,7 @@ async def describe(
 class _Topic:
     """A topic as the brokers describe it."""
 
-    view: TopicView
+    view: TopicDescription
     partitions: list[PartitionOffsets]
     configs: Mapping[str, ConfigEntry]
 
@@ -285,7 +285,7 @@ def _show_topic(found: _Topic) -> None:
 
 def _partition_row(one: PartitionOffsets) -> dict[str, Any]:
     return {
-        "partition": one.view.index,
+        "partition": one.view.partition,
         "leader": one.leader,
         "leader_epoch": one.view.leader_epoch,
         "replicas": list(one.view.replicas),
@@ -313,7 +313,7 @@ def standing_row(one: PartitionStatus) -> dict[str, Any]:
     }
 
 
-def topic_row(view: TopicView) -> dict[str, Any]:
+def topic_row(view: TopicDescription) -> dict[str, Any]:
     """Return the topic's name, id, and numbers of partitions and replicas."""
     return {
         "name": view.name,

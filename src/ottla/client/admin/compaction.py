@@ -174,7 +174,7 @@ class Compaction:
         view = await self._calls.cluster.topic(topic)
         found: list[CompactionStatus] = []
         for entry in view.partitions:
-            found += await self.describe(TopicPartition(topic, entry.index), action)
+            found += await self.describe(TopicPartition(topic, entry.partition), action)
         return found
 
 

@@ -12,7 +12,7 @@ from ottla.client.admin.topics import Topics
 from ottla.client.common import arguments
 from ottla.client.common.arguments import Names, checks_calls, name_list, partition_list
 from ottla.client.common.errors import BrokerRefused, UnsupportedByBroker, check, refused
-from ottla.client.connection.view import NO_LEADER, TopicView
+from ottla.client.connection.view import NO_LEADER, TopicDescription
 from ottla.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -123,7 +123,7 @@ class Partitions:
         found: list[PartitionStatus] = []
         for view in views:
             for entry in view.partitions:
-                name = TopicPartition(view.name, entry.index)
+                name = TopicPartition(view.name, entry.partition)
                 elr, last_known = eligible.get(name, ((), ()))
                 found.append(
                     PartitionStatus(
@@ -262,7 +262,7 @@ class Partitions:
 
         return await self._calls.ask_controller(request, ListPartitionReassignmentsResponse, read)
 
-    async def _eligible(self, views: list[TopicView]) -> _Eligible:
+    async def _eligible(self, views: list[TopicDescription]) -> _Eligible:
         """Return ELR and last known ELR; empty if the broker is too old to have them."""
         found: _Eligible = {}
         if not views:

@@ -8,7 +8,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import Configs, plain
 from ottla.client.common.arguments import Names, checks_calls, name_list
 from ottla.client.common.errors import Needs, check, refused, unknown_topic
-from ottla.client.connection.view import ClusterView, TopicView, merged
+from ottla.client.connection.view import ClusterView, TopicDescription, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.messages.topics import (
@@ -94,10 +94,10 @@ class Topics:
             await self._calls.cluster.pause(min(attempt, 2))
             attempt += 1
 
-    async def all(self, *, internal: bool = False) -> list[TopicView]:
+    async def all(self, *, internal: bool = False) -> list[TopicDescription]:
         """Return all topics by name with descriptions; internal topics only with `internal`."""
 
-        async def ask() -> list[TopicView]:
+        async def ask() -> list[TopicDescription]:
             answer = await self._calls.cluster.ask_any(
                 MetadataRequest(topics=None), MetadataResponse
             )
@@ -107,11 +107,11 @@ class Topics:
         found = await self._calls.retried(ask)
         return [topic for topic in found if internal or not topic.is_internal]
 
-    async def describe(self, name: str) -> TopicView:
+    async def describe(self, name: str) -> TopicDescription:
         """Return partitions, leaders, replicas. Raises UnknownTopic, which names similar topics."""
         return (await self.describe_all([name]))[0]
 
-    async def describe_all(self, names: Names) -> list[TopicView]:
+    async def describe_all(self, names: Names) -> list[TopicDescription]:
         """Describe several topics; the results are in the same order."""
         wanted = name_list(names)
         view = await self._calls.retried(lambda: self._described(wanted))

@@ -27,8 +27,8 @@ from ottla.client.connection.view import (
     NO_LEADER,
     Address,
     ClusterView,
-    PartitionView,
-    TopicView,
+    PartitionDescription,
+    TopicDescription,
     merged,
     parse_bootstrap,
 )
@@ -209,7 +209,7 @@ class Cluster:
 
     # -- metadata
 
-    async def topic(self, name: str) -> TopicView:
+    async def topic(self, name: str) -> TopicDescription:
         """Return a topic's partitions; request its metadata if it is unknown.
 
         Raises UnknownTopic, which names similar topics.
@@ -245,7 +245,7 @@ class Cluster:
             await self.pause(attempt)
             attempt += 1
 
-    async def partition(self, name: TopicPartition) -> PartitionView:
+    async def partition(self, name: TopicPartition) -> PartitionDescription:
         """Return a partition of a topic, looked up as by `topic`. Raises UnknownTopic."""
         partitions = (await self.topic(name.topic)).partitions
         if not 0 <= name.partition < len(partitions):

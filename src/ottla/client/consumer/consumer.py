@@ -23,7 +23,7 @@ from ottla.client.common.errors import ClientError, Closed
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
-from ottla.client.connection.view import PartitionView
+from ottla.client.connection.view import PartitionDescription
 from ottla.client.consumer.fetcher import Fetched, Fetcher
 from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
 from ottla.client.consumer.options import (
@@ -192,7 +192,7 @@ class Consumer(OtherNames):
         """Return the partitions that are read now."""
         return set(self._fetcher.states)
 
-    async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
+    async def partitions_for(self, topic: str) -> tuple[PartitionDescription, ...]:
         """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions

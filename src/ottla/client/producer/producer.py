@@ -12,7 +12,7 @@ from ottla.client.common.callbacks import call_callback
 from ottla.client.common.errors import Closed, DeliveryFailed, RequestTimedOut
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
-from ottla.client.connection.view import PartitionView
+from ottla.client.connection.view import PartitionDescription
 from ottla.client.producer.accumulator import Accumulator, serializing
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.encoded_batch import PreparedBatch, to_queue
@@ -117,7 +117,7 @@ class Producer(Transactional, OtherNames):
 
     # -- sending
 
-    async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
+    async def partitions_for(self, topic: str) -> tuple[PartitionDescription, ...]:
         """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions
