@@ -72,7 +72,7 @@ from ottla.client.consumer.consumer import Consumer
 from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.client.consumer.options import ConsumerOptions
 from ottla.client.consumer.partition_state import (
-    ConsumedRecord,
+    ConsumerRecord,
     ConsumerRecords,
     RawBatches,
     Records,
@@ -126,9 +126,9 @@ __all__ = [
     "ConfigEntry",
     "ConfigSource",
     "ConnectionFailed",
-    "ConsumedRecord",
     "Consumer",
     "ConsumerOptions",
+    "ConsumerRecord",
     "ConsumerRecords",
     "DecisionHistory",
     "DecisionRecord",

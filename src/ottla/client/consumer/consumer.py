@@ -35,7 +35,7 @@ from ottla.client.consumer.options import (
     start_rule,
 )
 from ottla.client.consumer.partition_state import (
-    ConsumedRecord,
+    ConsumerRecord,
     ConsumerRecords,
     PartitionState,
     RawBatches,
@@ -102,7 +102,7 @@ class Consumer(OtherNames):
         self._fetched: Fetched | None = None
         self._records: Iterator[Record] = _NOTHING
         # The records of that batch, deserialized if the consumer has deserializers.
-        self._batch: Iterator[Record | ConsumedRecord] = _NOTHING
+        self._batch: Iterator[Record | ConsumerRecord] = _NOTHING
         self._state = PartitionState("", -1)
         # Set if `async for` must leave its batch: seek, pause, rebalance, a due commit.
         self._is_interrupted = False
@@ -342,7 +342,7 @@ class Consumer(OtherNames):
         return self
 
     # Hot: once per record; see bench/client.py.
-    async def __anext__(self) -> ConsumedRecord:
+    async def __anext__(self) -> ConsumerRecord:
         """Wait for the next record. Cancelling the wait loses nothing."""
         while True:
             if not self._is_interrupted:
@@ -350,7 +350,7 @@ class Consumer(OtherNames):
                     state = self._state
                     state.position = record.offset + 1
                     return tuple.__new__(
-                        ConsumedRecord,
+                        ConsumerRecord,
                         (
                             state.topic,
                             state.partition,
