@@ -88,7 +88,7 @@ from ottla.record.codec import Record
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
-from ottla.security.sasl.bearer import Token
+from ottla.security.sasl.bearer import OAuthBearerToken
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import DelegationToken
 from ottla.wire.messages.decisions import (
@@ -150,6 +150,7 @@ __all__ = [
     "LostBy",
     "MemberWait",
     "NewTopic",
+    "OAuthBearerToken",
     "OffsetAccount",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
@@ -182,7 +183,6 @@ __all__ = [
     "StartCause",
     "Subscription",
     "TimeLeft",
-    "Token",
     "TokenDescription",
     "TopicDescription",
     "TopicPartition",
