@@ -17,7 +17,7 @@ from ottla.client.admin.compaction import (
     CompactionStatus,
     FailedCleaning,
 )
-from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType, ConfigSource
 from ottla.client.admin.credentials import TokenDescription, UserDescription
 from ottla.client.admin.decisions import DecisionHistory, DecisionRecord, RebalanceHistory
 from ottla.client.admin.groups import (
@@ -124,6 +124,7 @@ __all__ = [
     "CompactedBy",
     "CompactionStatus",
     "ConfigEntry",
+    "ConfigResourceType",
     "ConfigSource",
     "ConnectionFailed",
     "Consumer",
@@ -176,7 +177,6 @@ __all__ = [
     "Record",
     "Records",
     "RequestTimedOut",
-    "ResourceKind",
     "RetentionStatus",
     "ScramMechanism",
     "SharePartitionOffset",

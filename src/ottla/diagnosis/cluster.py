@@ -9,7 +9,7 @@ from ottla.base.quantities import counted, iso
 from ottla.client.admin import Admin
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import CleanerStatus, FailedCleaning
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
 
@@ -179,5 +179,5 @@ def broker_loads(
 async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
     """Return the configured replication factors of internal topics, by setting."""
     names = list(FACTORS.values())
-    entries = await admin.configs.describe(ResourceKind.BROKER, str(broker_id), names)
+    entries = await admin.configs.describe(ConfigResourceType.BROKER, str(broker_id), names)
     return {name: int(entry.value) for name, entry in entries.items() if entry.value is not None}

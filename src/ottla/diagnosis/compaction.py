@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CleaningPass, CompactionStatus
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
 from ottla.client.connection.cluster import connections_of
 
 CLEANUP_POLICY = "cleanup.policy"
@@ -30,7 +30,7 @@ async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnos
 
     Raises UnknownTopic, and ConnectionFailed if a replica's broker is down.
     """
-    entries = await admin.configs.describe(ResourceKind.TOPIC, name.topic, [CLEANUP_POLICY])
+    entries = await admin.configs.describe(ConfigResourceType.TOPIC, name.topic, [CLEANUP_POLICY])
     await connections_of(admin).partition(name)
     found = CompactionDiagnosis(entries[CLEANUP_POLICY], ())
     if not found.is_compacted:

@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactAction, CompactionStatus
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
 from ottla.client.admin.topics import BROKER_DEFAULT
 from ottla.client.connection.view import TopicDescription
 from ottla.diagnosis.consequences import away_sentence, notes
@@ -84,7 +84,7 @@ async def create_topic(
         is_new = False
     (view,) = await admin.topics.describe_all([name])
     live = tuple(broker.broker_id for broker in (await admin.cluster.describe()).brokers)
-    configs = await admin.configs.describe(ResourceKind.TOPIC, name)
+    configs = await admin.configs.describe(ConfigResourceType.TOPIC, name)
     return CreatedTopic(view, is_new, live, configs)
 
 
@@ -99,7 +99,7 @@ async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:
     """Return how long the brokers keep the files of a deleted topic, in ms."""
-    found = await admin.configs.describe(ResourceKind.TOPIC, name, [DELETE_DELAY])
+    found = await admin.configs.describe(ConfigResourceType.TOPIC, name, [DELETE_DELAY])
     return int(found[DELETE_DELAY].value or 0)
 
 

@@ -12,9 +12,9 @@ from ottla.client import (
     Admin,
     BrokerRefused,
     ClientError,
+    ConfigResourceType,
     Consumer,
     NewTopic,
-    ResourceKind,
     TopicPartition,
     UnknownTopic,
     sync,
@@ -71,7 +71,7 @@ def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None
         admin.topics.grow(name, 1)
     assert caught.value.code is ErrorCode.INVALID_PARTITIONS
     with pytest.raises(BrokerRefused) as caught:
-        admin.configs.alter(ResourceKind.TOPIC, name, {"no.such.setting": "1"})
+        admin.configs.alter(ConfigResourceType.TOPIC, name, {"no.such.setting": "1"})
     assert caught.value.code is ErrorCode.INVALID_CONFIG
 
 
@@ -155,23 +155,23 @@ def test_validating_creates_nothing(admin) -> None:
 def test_settings_show_their_origin_and_return_to_their_default(admin, make_topic) -> None:
     """Set, read with source and synonyms, unset (KIP-339, KIP-226)."""
     name = make_topic()
-    admin.configs.alter(ResourceKind.TOPIC, name, {"retention.ms": "1234"})
+    admin.configs.alter(ConfigResourceType.TOPIC, name, {"retention.ms": "1234"})
 
     def retention() -> ConfigEntry:
-        described = admin.configs.describe(ResourceKind.TOPIC, name, ["retention.ms"])
+        described = admin.configs.describe(ConfigResourceType.TOPIC, name, ["retention.ms"])
         return described["retention.ms"]
 
     assert eventually(lambda: retention().value == "1234"), retention()
     entry = retention()
     assert (entry.source, entry.is_read_only) == (ConfigSource.TOPIC, False)
     assert entry.synonyms[0] == ("retention.ms", "1234", ConfigSource.TOPIC)
-    admin.configs.alter(ResourceKind.TOPIC, name, {"retention.ms": None})
+    admin.configs.alter(ConfigResourceType.TOPIC, name, {"retention.ms": None})
     assert eventually(lambda: retention().value == "604800000"), retention()
     assert retention().source is ConfigSource.DEFAULT
-    broker = admin.configs.describe(ResourceKind.BROKER, "1", ["log.retention.hours"])
+    broker = admin.configs.describe(ConfigResourceType.BROKER, "1", ["log.retention.hours"])
     assert broker["log.retention.hours"].value == "168"
     with pytest.raises(ClientError, match="named by its id"):
-        admin.configs.describe(ResourceKind.BROKER, "one")
+        admin.configs.describe(ConfigResourceType.BROKER, "one")
 
 
 def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, group) -> None:

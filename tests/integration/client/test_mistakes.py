@@ -50,7 +50,7 @@ ADMIN: list[tuple[str, Call]] = [
     ("names is b't'; give str", lambda a: a.topics.delete(b"t")),
     ("total is 2.0; give int", lambda a: a.topics.grow("t", 2.0)),
     (
-        "kind is 'flights'; give Union[ResourceKind, Literal['topic'",
+        "kind is 'flights'; give Union[ConfigResourceType, Literal['topic'",
         lambda a: a.configs.describe("flights", "t"),
     ),
     ("missing 1 required positional argument: 'name'", lambda a: a.configs.describe("topic")),

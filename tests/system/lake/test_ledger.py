@@ -15,7 +15,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.lake import run_here
 from ottla.ledger.partition import LedgerTotals, PartitionLedger
 from tests.integration.replication.scenes import play
@@ -138,7 +138,7 @@ def test_once_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path
     write(broker, name, 20)
     compact(broker, name)
     with sync.Admin(broker.bootstrap) as admin:
-        admin.configs.alter(ResourceKind.TOPIC, name, {"cleanup.policy": "delete"})
+        admin.configs.alter(ConfigResourceType.TOPIC, name, {"cleanup.policy": "delete"})
     ledger = load(broker, name, tmp_path)
     assert (ledger.loaded, ledger.compacted) == (3, 17)
     assert proven(broker, tmp_path).compacted == 17

@@ -17,7 +17,7 @@ from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import matching, regex
 from ottla.cli.text.settings import change_rows, changed_rows, show_notes, show_remarks
 from ottla.client.admin import Admin
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import connections_of
 from ottla.client.connection.view import TopicDescription
@@ -103,7 +103,7 @@ async def alter(
     before = await admin.topics.describe(name)
     done = SettingChanges()
     if changes:
-        done = await change_settings(admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS)
+        done = await change_settings(admin, ConfigResourceType.TOPIC, name, changes, TOPIC_SETTINGS)
     if partitions is not None:
         await admin.topics.grow(name, partitions)
     after = await admin.topics.describe(name)
@@ -229,7 +229,7 @@ async def describe(
         _Topic(
             view,
             await offsets_of(admin, view),
-            await admin.configs.describe(ResourceKind.TOPIC, view.name),
+            await admin.configs.describe(ConfigResourceType.TOPIC, view.name),
         )
         for view in await admin.topics.describe_all(names)
     ]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.admin.calls import Calls
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.client.admin.topics import Topics
 from ottla.client.common import arguments
 from ottla.client.common.arguments import Names, checks_calls, name_list, partition_list
@@ -147,7 +147,7 @@ class Partitions:
             request = DescribeConfigsRequest(
                 resources=[
                     DescribeConfigsResource(
-                        resource_type=ResourceKind.TOPIC,
+                        resource_type=ConfigResourceType.TOPIC,
                         resource_name=name,
                         configuration_keys=[MIN_ISR],
                     )
