@@ -85,7 +85,7 @@ from ottla.client.producer.producer import Producer
 from ottla.ledger.history import StartCause
 from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
 from ottla.security.sasl.bearer import OAuthBearerToken
@@ -160,7 +160,6 @@ __all__ = [
     "OttlaError",
     "PartitionDescription",
     "PartitionStatus",
-    "Pattern",
     "PatternType",
     "Permission",
     "PreparedBatch",
@@ -177,6 +176,7 @@ __all__ = [
     "Record",
     "Records",
     "RequestTimedOut",
+    "ResourcePattern",
     "RetentionStatus",
     "ScramMechanism",
     "SharePartitionOffset",
