@@ -235,7 +235,7 @@ class TransactionFailed(ClientError):
     """The open transaction cannot be committed any more: abort it, then repeat it."""
 
 
-class Closed(ClientError):
+class ClientClosed(ClientError):
     """The client was closed, or its loop has ended."""
 
     def __init__(self, message: str) -> None:

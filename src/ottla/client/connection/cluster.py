@@ -10,8 +10,8 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.common.arguments import name_list
 from ottla.client.common.errors import (
+    ClientClosed,
     ClientError,
-    Closed,
     ConnectionFailed,
     Needs,
     RequestTimedOut,
@@ -173,7 +173,7 @@ class Cluster:
 
     async def _connection_to(self, address: Address, purpose: str) -> Connection:
         if self._closed:
-            raise Closed("the client is closed; make a new one")
+            raise ClientClosed("the client is closed; make a new one")
         self.check_loop()
         key = (address, purpose)
         connection = self._connections.get(key)
@@ -399,7 +399,7 @@ class Cluster:
         if self._refreshing is not None:
             self._refreshing.cancel()
         for connection in self._connections.values():
-            connection.close(Closed("the client was closed"))
+            connection.close(ClientClosed("the client was closed"))
         self._connections.clear()
         await asyncio.sleep(0)
 

@@ -19,7 +19,7 @@ from ottla.client.common.arguments import (
     partition_list,
     wrong,
 )
-from ottla.client.common.errors import ClientError, Closed
+from ottla.client.common.errors import ClientClosed, ClientError
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
@@ -533,7 +533,7 @@ class Consumer(OtherNames):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise Closed("the consumer is closed; make a new one")
+            raise ClientClosed("the consumer is closed; make a new one")
 
     async def close(self, *, commit: bool = True) -> None:
         """Commit processed records (if commits are automatic, and `commit`), leave, disconnect."""

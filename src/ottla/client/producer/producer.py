@@ -9,7 +9,7 @@ from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.common.arguments import checked_options, checks_calls, mistake_in
 from ottla.client.common.callbacks import call_callback
-from ottla.client.common.errors import Closed, DeliveryFailed, RequestTimedOut
+from ottla.client.common.errors import ClientClosed, DeliveryFailed, RequestTimedOut
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import PartitionDescription
@@ -367,7 +367,7 @@ class Producer(Transactional, OtherNames):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise Closed("the producer is closed; make a new one")
+            raise ClientClosed("the producer is closed; make a new one")
 
     def _on_delivery(self, delivery: Delivery) -> None:
         if delivery._unreported_error is not None and self._user_callback is None:
