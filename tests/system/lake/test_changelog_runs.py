@@ -152,7 +152,7 @@ def test_a_failure_that_is_tried_again_is_told(
             stop=stop,
             on_run=on_run,
             on_step=on_step,
-            on_trouble=lambda error: told.append(error.message),
+            on_error=lambda error: told.append(error.message),
         ),
     )
     assert told == ["no space is left"]

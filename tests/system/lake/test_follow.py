@@ -232,7 +232,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
             raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a worker was killed")
         return done
 
-    follow(node, topic, runner=runner, watch=ottla.lake.Observer(on_trouble=troubles.append))
+    follow(node, topic, runner=runner, watch=ottla.lake.Observer(on_error=troubles.append))
     assert [error.message for error in troubles] == ["a worker was killed"] * 2
     require_all(node, topic, tmp_path, 100)
 
@@ -241,7 +241,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
 
     produce(node, topic, 100, 110)
     with pytest.raises(OttlaError, match="no"):
-        follow(node, topic, runner=never, watch=ottla.lake.Observer(on_trouble=troubles.append))
+        follow(node, topic, runner=never, watch=ottla.lake.Observer(on_error=troubles.append))
 
 
 def test_the_older_of_two_writers_stops(

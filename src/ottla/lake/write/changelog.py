@@ -79,7 +79,7 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
         writer.take_over(start, settings, given["override"])
         watch.on_step("following")
         stop = watch.stop or threading.Event()
-        tries = Tries(stop, watch.on_trouble, watch.on_recovery)
+        tries = Tries(stop, watch.on_error, watch.on_recovery)
         return _again_and_again(run, int(every), stop, watch.on_run, tries)
 
 

@@ -44,7 +44,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
     commit.
 
     Other options are those of `load`. Tasks run on Spark, unless `master` is `here` or `runner` is
-    given; micro-batches are planned in this process. `watch.on_trouble` is called with each failure
+    given; micro-batches are planned in this process. `watch.on_error` is called with each failure
     that is retried. An outage of brokers or leaders is reported once and retried without limit, and
     `watch.on_recovery` is called with its seconds when it ends; other failures are retried three
     times in a row. Raises OttlaError (WriterFenced if another follow was started for this table).
@@ -96,7 +96,7 @@ def _follow(
     poll_s: float,
 ) -> None:
     """Commit micro-batches until `stop` is set. Retries start at the table's positions."""
-    tries = Tries(stop, watch.on_trouble, watch.on_recovery)
+    tries = Tries(stop, watch.on_error, watch.on_recovery)
     bootstrap = writer.settings.bootstrap
 
     def commit(ends: Mapping[int, int]) -> None:

@@ -32,16 +32,16 @@ class Tries:
     def __init__(
         self,
         stop: threading.Event,
-        on_trouble: Callable[[OttlaError], None],
+        on_error: Callable[[OttlaError], None],
         on_recovery: Callable[[float], None] = lambda _seconds: None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start without a failure.
 
-        `on_trouble` is called once for each failure, `on_recovery` with the seconds of an outage.
+        `on_error` is called once for each failure, `on_recovery` with the seconds of an outage.
         """
         self._stop = stop
-        self._on_trouble = on_trouble
+        self._on_error = on_error
         self._on_recovery = on_recovery
         self._now_s = now_s
         self._count = 0
@@ -67,11 +67,11 @@ class Tries:
         if is_outage(error):
             if self._away_since_s is None:
                 self._away_since_s = self._now_s()
-                self._on_trouble(error)
+                self._on_error(error)
             self._stop.wait(_OUTAGE_WAIT_S)
             return
         self._count += 1
         if self._count > _TRIES:
             raise error
-        self._on_trouble(error)
+        self._on_error(error)
         self._stop.wait(min(_WAIT_MAX_S, 2.0 ** (self._count - 1)))
