@@ -38,7 +38,7 @@ def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
     name = unique("life")
     admin.topics.create_all([NewTopic(name=name, partitions=2, config={"retention.ms": "5000"})])
     assert eventually(lambda: name in [topic.name for topic in admin.topics.all()])
-    admin.topics.grow(name, 3)
+    admin.topics.create_partitions(name, 3)
 
     def partitions() -> list[tuple[int, int, tuple[int, ...]]]:
         (described,) = admin.topics.describe_all([name])
@@ -68,7 +68,7 @@ def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None
         admin.topics.create_all([NewTopic(name="no/slash", partitions=1)])
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
     with pytest.raises(BrokerRefused, match="can only grow") as caught:
-        admin.topics.grow(name, 1)
+        admin.topics.create_partitions(name, 1)
     assert caught.value.code is ErrorCode.INVALID_PARTITIONS
     with pytest.raises(BrokerRefused) as caught:
         admin.configs.alter(ConfigResourceType.TOPIC, name, {"no.such.setting": "1"})

@@ -105,7 +105,7 @@ async def alter(
     if changes:
         done = await change_settings(admin, ConfigResourceType.TOPIC, name, changes, TOPIC_SETTINGS)
     if partitions is not None:
-        await admin.topics.grow(name, partitions)
+        await admin.topics.create_partitions(name, partitions)
     after = await admin.topics.describe(name)
     changed = change_rows(done)
     if form == "json":

@@ -1,4 +1,4 @@
-"""Topics: create, list, describe, grow, delete."""
+"""Topics: create, list, describe, add partitions, delete."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class NewTopic:
 
 @checks_calls()
 class Topics:
-    """`admin.topics`: create, list, describe, grow and delete topics."""
+    """`admin.topics`: create, list, describe and delete topics, and add partitions."""
 
     def __init__(self, calls: Calls, configs: Configs) -> None:
         self._calls = calls
@@ -134,20 +134,22 @@ class Topics:
         answer = await self._calls.cluster.ask_any(request, MetadataResponse)
         return merged(ClusterView(), answer, names)
 
-    async def grow(self, topic: str, total: int, *, validate_only: bool = False) -> None:
+    async def create_partitions(
+        self, name: str, total: int, *, validate_only: bool = False
+    ) -> None:
         """Raise the number of partitions to `total`.
 
         Afterwards keys may map to other partitions.
         """
         request = CreatePartitionsRequest(
-            topics=[CreatePartitionsTopic(name=topic, count=total, assignments=None)],
+            topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
             validate_only=validate_only,
         )
 
         def read(answer: CreatePartitionsResponse) -> None:
             for result in answer.results:
-                check(result.error_code, f"grow topic {topic!r}", result.error_message)
+                check(result.error_code, f"add partitions to topic {name!r}", result.error_message)
 
         await self._calls.ask_controller(request, CreatePartitionsResponse, read)
 

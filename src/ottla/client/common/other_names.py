@@ -58,7 +58,7 @@ _ADMIN: Final = {
     "list_topics": "topics.list()",
     "create_topic": "topics.create(name, partitions=…)",
     "create_topics": "topics.create(name, partitions=…)",
-    "create_partitions": "topics.grow(name, total)",
+    "create_partitions": "topics.create_partitions(name, total)",
     "delete_topics": "topics.delete(names)",
     "describe_topics": "topics.describe(names)",
     "list_consumer_groups": "groups.list()",

@@ -40,7 +40,7 @@ class Topics(_Part):
     describe = waits(topics.Topics.describe)
     describe_all = waits(topics.Topics.describe_all)
     alter = waits(topics.Topics.alter)
-    grow = waits(topics.Topics.grow)
+    create_partitions = waits(topics.Topics.create_partitions)
     delete = waits(topics.Topics.delete)
 
 
