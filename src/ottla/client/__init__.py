@@ -83,7 +83,7 @@ from ottla.client.producer.encoded_batch import PreparedBatch
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import Producer
 from ottla.ledger.history import StartCause
-from ottla.metadata.quota_entity import Default, QuotaEntity
+from ottla.metadata.quota_entity import DEFAULT, Default, QuotaEntity
 from ottla.record.codec import Record
 from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
@@ -98,6 +98,7 @@ from ottla.wire.messages.decisions import (
 )
 
 __all__ = [
+    "DEFAULT",
     "EARLIEST",
     "LATEST",
     "MAX_TIMESTAMP",
