@@ -26,7 +26,7 @@ from ottla.client.connection.security import (
     read_config,
     security_of,
 )
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.wire.messages.metadata import (
     MetadataRequest,
@@ -36,7 +36,7 @@ from ottla.wire.messages.metadata import (
 
 GUARDED = "guarded"
 _ALLOW = Acl(
-    Pattern(AclResource.TOPIC, GUARDED),
+    ResourcePattern(AclResource.TOPIC, GUARDED),
     f"User:{VISITOR}",
     "*",
     AclOperation.DESCRIBE,

@@ -19,7 +19,7 @@ from chaos.secured import ADMIN, CLIENT_USER
 from chaos.task import HASTY, INTERRUPTED, PATIENT, Task
 from chaos.verdict import fatal, judge, replicas_differ, unexpected
 from ottla.client import NewTopic
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from rig.process import Process, start
 
@@ -29,7 +29,7 @@ _CALM_S = 1.0
 _PATIENCE_S = 900.0
 # What the clients may do; whom else, changes all the time.
 _RULES = [
-    Acl(Pattern(kind, "*"), f"User:{CLIENT_USER}", "*", AclOperation.ALL, Permission.ALLOW)
+    Acl(ResourcePattern(kind, "*"), f"User:{CLIENT_USER}", "*", AclOperation.ALL, Permission.ALLOW)
     for kind in (AclResource.TOPIC, AclResource.GROUP, AclResource.TRANSACTIONAL_ID)
 ]
 # Small segments, so that some are closed and carry indexes.

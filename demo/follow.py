@@ -40,7 +40,7 @@ class Loader:
             watch=ottla.lake.Observer(
                 stop=stop,
                 on_commit=self._on_commit,
-                on_trouble=lambda error: say(event="trouble", why=error.message),
+                on_error=lambda error: say(event="trouble", why=error.message),
                 on_step=self._on_step,
             ),
             **self._common,

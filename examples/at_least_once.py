@@ -8,10 +8,10 @@ For work that may be repeated without harm, such as writing rows under their pri
 import argparse
 from collections.abc import Callable
 
-from ottla.client import ConsumedRecord, ConsumerOptions
+from ottla.client import ConsumerOptions, ConsumerRecord
 from ottla.client.sync import Consumer
 
-Process = Callable[[ConsumedRecord], None]
+Process = Callable[[ConsumerRecord], None]
 
 
 def run(

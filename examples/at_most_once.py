@@ -9,10 +9,10 @@ will be sent again soon anyway.
 import argparse
 from collections.abc import Callable
 
-from ottla.client import ConsumedRecord, ConsumerOptions
+from ottla.client import ConsumerOptions, ConsumerRecord
 from ottla.client.sync import Consumer
 
-Process = Callable[[ConsumedRecord], None]
+Process = Callable[[ConsumerRecord], None]
 
 
 def run(bootstrap: str, topic: str, group: str, process: Process, count: int | None) -> None:

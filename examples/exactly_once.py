@@ -35,7 +35,7 @@ def run(bootstrap: str, topic: str, path: str, step: Step, count: int | None) ->
     database = open_database(path)
     with Admin(bootstrap) as admin:
         (view,) = admin.topics.describe_all([topic])
-    partitions = [TopicPartition(topic, entry.index) for entry in view.partitions]
+    partitions = [TopicPartition(topic, entry.partition) for entry in view.partitions]
     stored = {
         TopicPartition(topic, partition): offset
         for topic, partition, offset in database.execute("SELECT * FROM offsets")

@@ -46,7 +46,7 @@ def run(
                 for batch in batches:
                     for record in batch:
                         producer.send(target, (record.value or b"").upper(), record.key)
-                producer.send_offsets(_offsets(batches), consumer.group_metadata())
+                producer.send_offsets_to_transaction(_offsets(batches), consumer.group_metadata())
                 producer.flush()
                 step("within the transaction")
             step("after the transaction")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ottla.client import sync
 from ottla.operations.certificates import DevelopmentFiles, make_development_files
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from rig.broker import ottla
 from rig.issuer import AUDIENCE, Issuer, serving
@@ -108,9 +108,9 @@ class Secured:
             pattern = one.pattern
             admin.acls.delete(
                 AclFilter(
-                    pattern.type,
+                    pattern.resource_type,
                     pattern.name,
-                    pattern.kind,
+                    pattern.pattern_type,
                     one.principal,
                     one.host,
                     one.operation,
@@ -121,7 +121,7 @@ class Secured:
 
 def _acl(user: str, operation: str, resource: str, prefixed: bool) -> Acl:
     kind, _, name = resource.partition(":")
-    pattern = Pattern(
+    pattern = ResourcePattern(
         AclResource[kind.upper().replace("-", "_")],
         name or "kafka-cluster",
         PatternType.PREFIXED if prefixed else PatternType.LITERAL,

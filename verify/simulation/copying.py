@@ -176,7 +176,7 @@ class Copying:
         try:
             await producer.begin_transaction()
             sent = await self._send(producer, attempt)
-            await producer.send_offsets(attempt.offsets, consumer.group_metadata())
+            await producer.send_offsets_to_transaction(attempt.offsets, consumer.group_metadata())
             gives_up = chance.random() < self._profile.gives_up
             takes_too_long = chance.random() < _TAKES_TOO_LONG
             if takes_too_long and not self._workload.is_over:

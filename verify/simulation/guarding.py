@@ -23,7 +23,7 @@ from ottla.client import Admin, Producer, ProducerOptions
 from ottla.metadata import paths
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.security.principal import ANONYMOUS
@@ -38,7 +38,9 @@ SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
-_DENY = Acl(Pattern(AclResource.TOPIC, GUARDED), "User:*", "*", AclOperation.WRITE, Permission.DENY)
+_DENY = Acl(
+    ResourcePattern(AclResource.TOPIC, GUARDED), "User:*", "*", AclOperation.WRITE, Permission.DENY
+)
 _USER, _ITERATIONS = "guard", 4096
 _MECHANISM = ScramMechanism.SCRAM_SHA_256
 _DENIED = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)

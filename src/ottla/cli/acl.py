@@ -13,7 +13,7 @@ from ottla.cli.text.output import show
 from ottla.cli.text.words import principal as principal_type
 from ottla.client.admin import Admin
 from ottla.diagnosis.access import explain_access
-from ottla.security.acl import Acl, AclFilter, Pattern, check_acl
+from ottla.security.acl import Acl, AclFilter, ResourcePattern, check_acl
 from ottla.security.acl_doubts import acl_doubts
 from ottla.security.names import (
     CLUSTER_NAME,
@@ -80,7 +80,7 @@ def rule_of(given: dict[str, Any]) -> Acl:
     return acl
 
 
-def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> Pattern:
+def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> ResourcePattern:
     """Parse a resource: `topic:flights`, `topic:*`, `cluster`. Raises BadParameter."""
     word, colon, name = text.partition(":")
     found = _RESOURCES.get(word.lower().replace("_", "-"))
@@ -91,13 +91,13 @@ def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> Pattern:
             f"{', '.join(_RESOURCES)}",
             param_hint="RESOURCE",
         )
-    return Pattern(found, CLUSTER_NAME if found is AclResource.CLUSTER else name, kind)
+    return ResourcePattern(found, CLUSTER_NAME if found is AclResource.CLUSTER else name, kind)
 
 
 def _row(acl: Acl) -> dict[str, str]:
     """Return an ACL as a row of a table."""
-    resource = acl.pattern.type.name.lower().replace("_", "-")
-    if acl.pattern.type is not AclResource.CLUSTER:
+    resource = acl.pattern.resource_type.name.lower().replace("_", "-")
+    if acl.pattern.resource_type is not AclResource.CLUSTER:
         resource += f":{acl.pattern.name}"
     return {
         "permission": acl.permission.name.lower(),
@@ -105,7 +105,7 @@ def _row(acl: Acl) -> dict[str, str]:
         "host": acl.host,
         "operation": acl.operation.name.lower().replace("_", "-"),
         "resource": resource,
-        "pattern": acl.pattern.kind.name.lower(),
+        "pattern": acl.pattern.pattern_type.name.lower(),
     }
 
 
@@ -237,7 +237,9 @@ def list_(
     wanted = AclFilter(principal=None if principal is None else str(principal))
     if resource is not None:
         pattern = resource_of(resource)
-        wanted = wanted._replace(type=pattern.type, name=pattern.name, kind=PatternType.MATCH)
+        wanted = wanted._replace(
+            resource_type=pattern.resource_type, name=pattern.name, pattern_type=PatternType.MATCH
+        )
     found = with_acls(bootstrap, store, lambda acls: acls.find(wanted))
     show(form, [_row(acl) for acl in sorted(found)], _COLUMNS, empty="there is no such ACL")
 
@@ -258,9 +260,9 @@ def remove(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
     acl = rule_of(given)
     pattern = acl.pattern
     wanted = AclFilter(
-        pattern.type,
+        pattern.resource_type,
         pattern.name,
-        pattern.kind,
+        pattern.pattern_type,
         acl.principal,
         acl.host,
         acl.operation,

@@ -134,7 +134,7 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
     """  # noqa: D301
 
     async def replicas(admin: Admin) -> int:
-        standings = await admin.partitions.standings()
+        standings = await admin.partitions.describe()
         return sum(broker_id in one.replicas for one in standings)
 
     left = with_admin(bootstrap, replicas)

@@ -12,7 +12,7 @@ from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import few
 from ottla.client.admin import Admin
-from ottla.client.admin.compaction import CleanerStanding
+from ottla.client.admin.compaction import CleanerStatus
 from ottla.client.admin.logs import LogDirectory
 from ottla.diagnosis import cluster as cluster_diagnosis
 from ottla.diagnosis.cluster import BrokerLoad, ClusterHealth, broker_loads, live_controller
@@ -121,7 +121,7 @@ async def describe(admin: Admin, form: str) -> None:
     ottla cluster describe
     ottla cluster describe -o json
     """  # noqa: D301
-    found, standings = await admin.cluster.describe(), await admin.partitions.standings()
+    found, standings = await admin.cluster.describe(), await admin.partitions.describe()
     rows = [_broker_row(load) for load in broker_loads(found, standings)]
     numbers = counts(standings)
     controller = live_controller(found)
@@ -215,7 +215,7 @@ def _show_health(found: ClusterHealth) -> None:
         click.echo(line)
 
 
-def cleaner_line(cleaner: CleanerStanding) -> str | None:
+def cleaner_line(cleaner: CleanerStatus) -> str | None:
     """Return a cleaner's state in one line; None if it has no log to compact."""
     if not cleaner.logs:
         return None
@@ -230,7 +230,7 @@ def cleaner_line(cleaner: CleanerStanding) -> str | None:
     return ", ".join(parts)
 
 
-def cleaner_row(cleaner: CleanerStanding) -> dict[str, Any]:
+def cleaner_row(cleaner: CleanerStatus) -> dict[str, Any]:
     """Return the whole state of a broker's cleaner."""
     last = None
     if cleaner.last is not None:

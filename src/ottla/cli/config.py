@@ -14,7 +14,7 @@ from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.settings import change_rows, changed_rows, setting_row, show_remarks
 from ottla.client.admin import Admin
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
 from ottla.diagnosis.settings import Explanation, explanations, settings_with
 from ottla.operations.settings import change_settings
 
@@ -31,9 +31,9 @@ def config() -> None:
 
 
 KINDS = {
-    "topic": ResourceKind.TOPIC,
-    "broker": ResourceKind.BROKER,
-    "group": ResourceKind.GROUP,
+    "topic": ConfigResourceType.TOPIC,
+    "broker": ConfigResourceType.BROKER,
+    "group": ConfigResourceType.GROUP,
 }
 TABLES: dict[str, dict[str, Setting]] = {
     "topic": TOPIC_SETTINGS,

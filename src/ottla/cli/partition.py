@@ -14,7 +14,7 @@ from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import METAVAR, broker_list, few, named
 from ottla.cli.text.words import size
 from ottla.client.admin import Admin
-from ottla.client.admin.partitions import ElectionKind, PartitionStanding
+from ottla.client.admin.partitions import ElectionKind, PartitionStatus
 from ottla.operations import election, moves
 from ottla.operations.election import Election
 from ottla.operations.moves import (
@@ -99,7 +99,7 @@ def elect(
 
     async def look(admin: Admin) -> list[TopicPartition]:
         names = set(await named(admin, words))
-        standings = await admin.partitions.standings()
+        standings = await admin.partitions.describe()
         return [one.name for one in standings if (every or one.name in names) and one.is_offline]
 
     if unclean and not yes:
@@ -209,7 +209,7 @@ def reassign(
 
     wanted = None if file is None else _read(file)
 
-    async def look(admin: Admin) -> tuple[MovePlan, list[PartitionStanding]]:
+    async def look(admin: Admin) -> tuple[MovePlan, list[PartitionStatus]]:
         if wanted is not None:
             return await plan_reassignment(admin, wanted)
         assert target is not None

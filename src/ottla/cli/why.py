@@ -17,11 +17,11 @@ from ottla.cli.text.settings import SOURCE_WORDS
 from ottla.cli.topic.definition import standing_row
 from ottla.cli.txn import description
 from ottla.client.admin import Admin
-from ottla.client.admin.compaction import CompactionStanding
+from ottla.client.admin.compaction import CompactionStatus
 from ottla.client.admin.configs import ConfigEntry
-from ottla.client.admin.decisions import DecisionRecord, Story
-from ottla.client.admin.logs import RetentionStanding
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.decisions import DecisionHistory, DecisionRecord
+from ottla.client.admin.logs import RetentionStatus
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, verdict
 from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, first_cause, rebalances_of, story_of
@@ -77,7 +77,7 @@ def _show_not_compacted(name: TopicPartition, policy: ConfigEntry, form: str) ->
     )
 
 
-def _compaction_answer(one: CompactionStanding) -> dict[str, Any]:
+def _compaction_answer(one: CompactionStatus) -> dict[str, Any]:
     answer = asdict(one)
     del answer["name"]
     return {**answer, "ratio": one.ratio, "verdict": verdict(one)}
@@ -334,7 +334,7 @@ async def retention(admin: Admin, name: TopicPartition, form: str) -> None:
         click.secho(f"{iso(one.at_ms)}  {one.cause}: {one.evidence}", fg="red")
 
 
-def _lines(standing: RetentionStanding) -> list[str]:
+def _lines(standing: RetentionStatus) -> list[str]:
     """Return lines with the retention settings, and their effect on the oldest record."""
     oldest = standing.times_left[0]
     lines = [
@@ -417,7 +417,7 @@ async def _show_story(
         click.echo(f"broker {broker_id} did not answer: {error.message}", err=True)
 
 
-def _standing_line(one: PartitionStanding) -> str:
+def _standing_line(one: PartitionStatus) -> str:
     leader = "no broker" if one.is_offline else str(one.leader)
     eligible = f"  ELR {_ids(one.elr)}" if one.elr else ""
     return (
@@ -438,7 +438,7 @@ def _show_decision(record: DecisionRecord) -> None:
         click.echo(f"  decided by  {record.setting}")
 
 
-def _story_answer(one: PartitionStanding, story: Story) -> dict[str, Any]:
+def _story_answer(one: PartitionStatus, story: DecisionHistory) -> dict[str, Any]:
     return {
         **standing_row(one),
         "decisions": [

@@ -11,24 +11,29 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin, AdminOptions
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import (
-    CleanerStanding,
+    CleanerStatus,
     CleaningPass,
     CompactAction,
-    CompactionStanding,
+    CompactionStatus,
     FailedCleaning,
 )
-from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType, ConfigSource
 from ottla.client.admin.credentials import TokenDescription, UserDescription
-from ottla.client.admin.decisions import DecisionRecord, RebalanceStory, Story
-from ottla.client.admin.groups import GroupDescription, GroupListing, GroupMember, SharePosition
+from ottla.client.admin.decisions import DecisionHistory, DecisionRecord, RebalanceHistory
+from ottla.client.admin.groups import (
+    GroupDescription,
+    GroupListing,
+    GroupMember,
+    SharePartitionOffset,
+)
 from ottla.client.admin.logs import (
     UP_TO_END,
     LogDirectory,
     ProducerDescription,
-    RetentionStanding,
+    RetentionStatus,
     TimeLeft,
 )
-from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reassignment
+from ottla.client.admin.partitions import ElectionKind, PartitionStatus, Reassignment
 from ottla.client.admin.topics import NewTopic
 from ottla.client.admin.transactions import (
     OpenTransaction,
@@ -41,15 +46,15 @@ from ottla.client.common.errors import (
     BootstrapFailed,
     BrokerRefused,
     CallbackFailed,
+    ClientClosed,
     ClientError,
-    Closed,
     CommitFailed,
     ConnectionFailed,
     DeliveryFailed,
     OffsetOutOfRange,
     ProducerFenced,
     RequestTimedOut,
-    TopicMadeAnew,
+    TopicRecreated,
     TransactionFailed,
     UnknownTopic,
     UnsupportedByBroker,
@@ -57,12 +62,17 @@ from ottla.client.common.errors import (
 from ottla.client.common.offset_account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.security import supply_tokens
-from ottla.client.connection.view import Address, BrokerView, PartitionView, TopicView
+from ottla.client.connection.view import (
+    Address,
+    BrokerDescription,
+    PartitionDescription,
+    TopicDescription,
+)
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.client.consumer.options import ConsumerOptions
 from ottla.client.consumer.partition_state import (
-    ConsumedRecord,
+    ConsumerRecord,
     ConsumerRecords,
     RawBatches,
     Records,
@@ -73,12 +83,12 @@ from ottla.client.producer.encoded_batch import PreparedBatch
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import Producer
 from ottla.ledger.history import StartCause
-from ottla.metadata.quota_entity import Default, QuotaEntity
+from ottla.metadata.quota_entity import DEFAULT, Default, QuotaEntity
 from ottla.record.codec import Record
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
-from ottla.security.sasl.bearer import Token
+from ottla.security.sasl.bearer import OAuthBearerToken
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.tokens import DelegationToken
 from ottla.wire.messages.decisions import (
@@ -88,6 +98,7 @@ from ottla.wire.messages.decisions import (
 )
 
 __all__ = [
+    "DEFAULT",
     "EARLIEST",
     "LATEST",
     "MAX_TIMESTAMP",
@@ -101,25 +112,27 @@ __all__ = [
     "AdminOptions",
     "Assignor",
     "BootstrapFailed",
+    "BrokerDescription",
     "BrokerRefused",
-    "BrokerView",
     "CallbackFailed",
-    "CleanerStanding",
+    "CleanerStatus",
     "CleaningPass",
+    "ClientClosed",
     "ClientError",
-    "Closed",
     "ClusterDescription",
     "CommitFailed",
     "CompactAction",
     "CompactedBy",
-    "CompactionStanding",
+    "CompactionStatus",
     "ConfigEntry",
+    "ConfigResourceType",
     "ConfigSource",
     "ConnectionFailed",
-    "ConsumedRecord",
     "Consumer",
     "ConsumerOptions",
+    "ConsumerRecord",
     "ConsumerRecords",
+    "DecisionHistory",
     "DecisionRecord",
     "Default",
     "DelegationToken",
@@ -139,15 +152,15 @@ __all__ = [
     "LostBy",
     "MemberWait",
     "NewTopic",
+    "OAuthBearerToken",
     "OffsetAccount",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "OffsetOutOfRange",
     "OpenTransaction",
     "OttlaError",
-    "PartitionStanding",
-    "PartitionView",
-    "Pattern",
+    "PartitionDescription",
+    "PartitionStatus",
     "PatternType",
     "Permission",
     "PreparedBatch",
@@ -160,23 +173,21 @@ __all__ = [
     "RawBatches",
     "Reassignment",
     "RebalanceCause",
-    "RebalanceStory",
+    "RebalanceHistory",
     "Record",
     "Records",
     "RequestTimedOut",
-    "ResourceKind",
-    "RetentionStanding",
+    "ResourcePattern",
+    "RetentionStatus",
     "ScramMechanism",
-    "SharePosition",
+    "SharePartitionOffset",
     "StartCause",
-    "Story",
     "Subscription",
     "TimeLeft",
-    "Token",
     "TokenDescription",
-    "TopicMadeAnew",
+    "TopicDescription",
     "TopicPartition",
-    "TopicView",
+    "TopicRecreated",
     "TransactionDescription",
     "TransactionFailed",
     "TransactionListing",

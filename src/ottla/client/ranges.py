@@ -20,7 +20,7 @@ from ottla.client.common.errors import (
     Needs,
     OffsetOutOfRange,
     RequestTimedOut,
-    TopicMadeAnew,
+    TopicRecreated,
     check,
     code_of,
     refused,
@@ -35,7 +35,7 @@ from ottla.client.connection.view import (
     NO_LEADER,
     Address,
     ClusterView,
-    TopicView,
+    TopicDescription,
     merged,
     parse_bootstrap,
 )
@@ -219,7 +219,7 @@ class RangeClient:
     # -- metadata and offsets
 
     @_retried
-    def topic(self, name: str) -> TopicView:
+    def topic(self, name: str) -> TopicDescription:
         """Return the topic's partitions, freshly requested.
 
         Raises UnknownTopic, with similar names.
@@ -331,8 +331,10 @@ class RangeClient:
         """Yield a connection to each leader, and its partitions among `wanted` (None: all)."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for entry in self.topic(topic).partitions:
-            if wanted is None or entry.index in wanted:
-                by_leader.setdefault(entry.leader, []).append(TopicPartition(topic, entry.index))
+            if wanted is None or entry.partition in wanted:
+                by_leader.setdefault(entry.leader, []).append(
+                    TopicPartition(topic, entry.partition)
+                )
         for partitions in by_leader.values():
             yield self._leader(*partitions[0]), partitions
 
@@ -351,7 +353,7 @@ class RangeClient:
         """Yield the batches that hold the offsets `start` <= offset < `end`, in order.
 
         With `topic_id` only batches of that topic are read: the leader is asked by id if it
-        supports that (Fetch 13), and TopicMadeAnew is raised if another topic has the name by now.
+        supports that (Fetch 13), and TopicRecreated is raised if another topic has the name by now.
         An older leader is asked by name, and the id is compared before and after a retry.
 
         Close the iterator before other calls of this client, because it sends a fetch ahead. It
@@ -483,10 +485,10 @@ class RangeClient:
         raise refused(code, f"read {topic}-{partition}", None, _read(topic))
 
     def _require_id(self, topic: str, topic_id: UUID) -> None:
-        """Raise TopicMadeAnew if the topic of that name is known to have another id."""
+        """Raise TopicRecreated if the topic of that name is known to have another id."""
         view = self._view.topics.get(topic)
         if view is not None and view.topic_id.int and view.topic_id != topic_id:
-            raise TopicMadeAnew(topic, topic_id, view.topic_id)
+            raise TopicRecreated(topic, topic_id, view.topic_id)
 
     def _out_of_range(self, topic: str, partition: int, position: int) -> OffsetOutOfRange:
         first = self.list_offsets(topic, EARLIEST, [partition])[partition].offset
@@ -571,7 +573,7 @@ class RangeClient:
         """Drop stale state and pause; raise errors that waiting does not solve."""
         code = code_of(error.code)
         # The caller handles damage: only a second fetch shows whether it is in the log.
-        final = not code.retriable or code in _NOT_RETRIED or isinstance(error, TopicMadeAnew)
+        final = not code.retriable or code in _NOT_RETRIED or isinstance(error, TopicRecreated)
         now_s = time.monotonic()
         if final or patience.is_over(now_s):
             named = refusal_named(error, self._security)

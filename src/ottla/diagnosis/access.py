@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ottla.client.admin import Admin
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
 from ottla.quota.table import QuotaKey, QuotaTable, keys_of
-from ottla.security.acl import Pattern
+from ottla.security.acl import ResourcePattern
 from ottla.security.authorizer import Authorizer, Ruling
 from ottla.security.names import AclOperation
 from ottla.security.principal import Principal, parse_super_users
@@ -14,7 +14,11 @@ from ottla.security.rules import AclRules
 
 
 async def explain_access(
-    admin: Admin, principal: Principal, host: str, operation: AclOperation, resource: Pattern
+    admin: Admin,
+    principal: Principal,
+    host: str,
+    operation: AclOperation,
+    resource: ResourcePattern,
 ) -> Ruling:
     """Return the decision of a broker by its present ACLs and settings. Raises OttlaError."""
     broker_id = (await admin.cluster.brokers())[0]
@@ -25,7 +29,7 @@ async def explain_access(
         allow_everyone_if_no_acl=texts.get("allow.everyone.if.no.acl.found") == "true",
         rules=AclRules(await admin.acls.find()),
     )
-    return authorizer.explain(principal, host, operation, resource.type, resource.name)
+    return authorizer.explain(principal, host, operation, resource.resource_type, resource.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted, iso
 from ottla.client.admin import Admin
 from ottla.client.admin.cluster import ClusterDescription
-from ottla.client.admin.compaction import CleanerStanding, FailedCleaning
-from ottla.client.admin.configs import ResourceKind
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.compaction import CleanerStatus, FailedCleaning
+from ottla.client.admin.configs import ConfigResourceType
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
 
 # An internal topic keeps the replication factor it was created with. If the cluster had one broker
@@ -24,7 +24,7 @@ FACTORS: Mapping[str, str] = {
 
 
 def too_few_replicas(
-    standings: Iterable[PartitionStanding], brokers: int, factors: Mapping[str, int]
+    standings: Iterable[PartitionStatus], brokers: int, factors: Mapping[str, int]
 ) -> list[Finding]:
     """Report internal topics with fewer replicas than configured and than there are `brokers`.
 
@@ -49,7 +49,7 @@ def too_few_replicas(
     ]
 
 
-def cleaner_findings(cleaners: Iterable[CleanerStanding]) -> list[Finding]:
+def cleaner_findings(cleaners: Iterable[CleanerStatus]) -> list[Finding]:
     """Report logs that cannot be cleaned, by broker and reason, and disabled cleaners."""
     found: list[Finding] = []
     for cleaner in cleaners:
@@ -62,7 +62,7 @@ def cleaner_findings(cleaners: Iterable[CleanerStanding]) -> list[Finding]:
     return found
 
 
-def _switched_off(cleaner: CleanerStanding) -> Finding:
+def _switched_off(cleaner: CleanerStatus) -> Finding:
     return Finding(
         Trouble.NOT_COMPACTED,
         f"broker {cleaner.broker_id} compacts nothing, and {counted(cleaner.logs, 'log')} of it "
@@ -104,7 +104,7 @@ class ClusterHealth:
     partition_count: int
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]
-    cleaners: tuple[CleanerStanding, ...]
+    cleaners: tuple[CleanerStatus, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ async def health(admin: Admin) -> ClusterHealth:
     findings about partitions show that such a broker has a problem.
     """
     found = await admin.cluster.describe()
-    standings = await admin.partitions.standings()
+    standings = await admin.partitions.describe()
     controller = live_controller(found)
     moving = await admin.partitions.reassignments() if controller is not None else {}
     live = tuple(broker.broker_id for broker in found.brokers)
@@ -152,7 +152,7 @@ def live_controller(found: ClusterDescription) -> int | None:
 
 
 def broker_loads(
-    found: ClusterDescription, standings: Iterable[PartitionStanding]
+    found: ClusterDescription, standings: Iterable[PartitionStatus]
 ) -> list[BrokerLoad]:
     """Return the load of each broker that is alive or has replicas, by id."""
     leads: Counter[int] = Counter()
@@ -179,5 +179,5 @@ def broker_loads(
 async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
     """Return the configured replication factors of internal topics, by setting."""
     names = list(FACTORS.values())
-    entries = await admin.configs.describe(ResourceKind.BROKER, str(broker_id), names)
+    entries = await admin.configs.describe(ConfigResourceType.BROKER, str(broker_id), names)
     return {name: int(entry.value) for name, entry in entries.items() if entry.value is not None}

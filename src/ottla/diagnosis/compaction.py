@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
 from ottla.client.admin import Admin
-from ottla.client.admin.compaction import CleaningPass, CompactionStanding
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.compaction import CleaningPass, CompactionStatus
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
 from ottla.client.connection.cluster import connections_of
 
 CLEANUP_POLICY = "cleanup.policy"
@@ -18,7 +18,7 @@ class CompactionDiagnosis:
     """A topic's cleanup policy, and the state of each replica's log, if the policy compacts."""
 
     policy: ConfigEntry
-    standings: Sequence[CompactionStanding]
+    standings: Sequence[CompactionStatus]
 
     @property
     def is_compacted(self) -> bool:
@@ -30,15 +30,15 @@ async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnos
 
     Raises UnknownTopic, and ConnectionFailed if a replica's broker is down.
     """
-    entries = await admin.configs.describe(ResourceKind.TOPIC, name.topic, [CLEANUP_POLICY])
+    entries = await admin.configs.describe(ConfigResourceType.TOPIC, name.topic, [CLEANUP_POLICY])
     await connections_of(admin).partition(name)
     found = CompactionDiagnosis(entries[CLEANUP_POLICY], ())
     if not found.is_compacted:
         return found
-    return CompactionDiagnosis(found.policy, await admin.compaction.of(name))
+    return CompactionDiagnosis(found.policy, await admin.compaction.describe(name))
 
 
-def verdict(one: CompactionStanding) -> str:
+def verdict(one: CompactionStatus) -> str:
     """Return one sentence on the compaction of this log, with the reason."""
     if not one.is_enabled:
         return "not compacted: log.cleaner.enable is false, or log.cleaner.threads is 0"
@@ -59,7 +59,7 @@ def verdict(one: CompactionStanding) -> str:
     )
 
 
-def evidence(one: CompactionStanding) -> list[str]:
+def evidence(one: CompactionStatus) -> list[str]:
     """Return the evidence for the verdict, line by line."""
     lines = [
         f"offsets    {one.log_start_offset} to {one.log_end_offset}; clean below "

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.decisions import RebalanceStory, Story
+from ottla.client.admin.decisions import DecisionHistory, RebalanceHistory
 from ottla.client.admin.groups import GroupDescription
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
 from ottla.wire.messages.decisions import DescribedRebalance
@@ -34,16 +34,16 @@ ABOUT_LEADER = (
 
 async def story_of(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind]
-) -> tuple[PartitionStanding, Story]:
+) -> tuple[PartitionStatus, DecisionHistory]:
     """Return the state of `name`, and the decisions of these kinds that brokers remember.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION, and UnsupportedByBroker if the brokers are not Ottla's.
     """
     (standing,) = await standings_of(admin, [name])
-    return standing, await admin.decisions.about(name, kinds)
+    return standing, await admin.decisions.describe(name, kinds)
 
 
-async def rebalances_of(admin: Admin, group_id: str) -> tuple[GroupDescription, RebalanceStory]:
+async def rebalances_of(admin: Admin, group_id: str) -> tuple[GroupDescription, RebalanceHistory]:
     """Return a group's state and its remembered rebalances.
 
     Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker if no broker is Ottla's.
@@ -54,7 +54,7 @@ async def rebalances_of(admin: Admin, group_id: str) -> tuple[GroupDescription, 
             ErrorCode.GROUP_ID_NOT_FOUND,
             f"no such group: {group_id}; `ottla group list` names those there are",
         )
-    return group, await admin.rebalances.of(group_id)
+    return group, await admin.rebalances.describe(group_id)
 
 
 def first_cause(one: DescribedRebalance) -> str | None:

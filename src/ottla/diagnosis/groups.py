@@ -98,7 +98,7 @@ async def positions(admin: Admin, description: GroupDescription) -> list[GroupPo
 
 async def share_positions(admin: Admin, description: GroupDescription) -> list[ShareGroupPosition]:
     """Return a share group's positions by partition."""
-    found = await admin.share_groups.positions(description.group_id)
+    found = await admin.share_groups.offsets(description.group_id)
     members: dict[TopicPartition, list[str]] = {}
     for member in description.members:
         for name in member.partitions:

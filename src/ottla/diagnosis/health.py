@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import size_words
 from ottla.client.admin.logs import LogDirectory
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.storage.disk.reserve import reserve_bytes
 
 
@@ -94,7 +94,7 @@ def _finding(one: LogDirectory) -> Finding | None:
     return None
 
 
-def counts(standings: Iterable[PartitionStanding]) -> dict[str, int]:
+def counts(standings: Iterable[PartitionStatus]) -> dict[str, int]:
     """Return the number of partitions per trouble; an offline one is also under min ISR."""
     every = list(standings)
     return {
@@ -106,7 +106,7 @@ def counts(standings: Iterable[PartitionStanding]) -> dict[str, int]:
 
 
 def findings(
-    standings: Iterable[PartitionStanding],
+    standings: Iterable[PartitionStatus],
     live: Collection[int],
     moving: Collection[TopicPartition] = (),
     *,
@@ -140,7 +140,7 @@ def findings(
     return found
 
 
-def _worst(one: PartitionStanding) -> Trouble | None:
+def _worst(one: PartitionStatus) -> Trouble | None:
     if one.is_offline:
         return Trouble.OFFLINE
     if one.is_under_min_isr:
@@ -152,7 +152,7 @@ def _worst(one: PartitionStanding) -> Trouble | None:
 
 def _explained(
     trouble: Trouble,
-    one: PartitionStanding,
+    one: PartitionStatus,
     live: Collection[int],
     widest: int,
     *,
@@ -172,7 +172,7 @@ def _explained(
 
 
 def _missing(
-    one: PartitionStanding, live: Collection[int], widest: int, *, is_moving: bool
+    one: PartitionStatus, live: Collection[int], widest: int, *, is_moving: bool
 ) -> tuple[str, str]:
     """Return the cause and remedy for replicas that are not in sync."""
     out = sorted(broker for broker in one.replicas if broker not in one.isr)
@@ -203,7 +203,7 @@ def _without(down: Sequence[int], live: int, widest: int) -> str:
     return f"{again}, or do without one: `ottla broker drain ID`"
 
 
-def _offline(one: PartitionStanding, live: Collection[int]) -> tuple[str, str]:
+def _offline(one: PartitionStatus, live: Collection[int]) -> tuple[str, str]:
     safe = [*one.isr, *(broker for broker in one.elr if broker not in one.isr)]
     unclean = (
         f"`ottla partition elect --unclean {one.name}` elects another replica and may lose records"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import Cluster, connections_of
-from ottla.client.connection.view import NO_LEADER, PartitionView, TopicView
+from ottla.client.connection.view import NO_LEADER, PartitionDescription, TopicDescription
 from ottla.client.consumer.offsets import EARLIEST, LATEST, list_offsets
 
 
@@ -16,7 +16,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST, list_offsets
 class PartitionOffsets:
     """A partition with its log's start and end offset; both are None if it has no leader."""
 
-    view: PartitionView
+    view: PartitionDescription
     start_offset: int | None
     end_offset: int | None
 
@@ -30,9 +30,9 @@ class PartitionOffsets:
         return (self.end_offset or 0) - (self.start_offset or 0)
 
 
-async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[PartitionStanding]:
+async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[PartitionStatus]:
     """Return the state of `names`, in their order. Raises UNKNOWN_TOPIC_OR_PARTITION."""
-    found = await admin.partitions.standings(sorted({name.topic for name in names}))
+    found = await admin.partitions.describe(sorted({name.topic for name in names}))
     known = {one.name: one for one in found}
     for name in names:
         if name not in known:
@@ -40,10 +40,10 @@ async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[Pa
     return [known[name] for name in names]
 
 
-async def offsets_of(admin: Admin, view: TopicView) -> list[PartitionOffsets]:
+async def offsets_of(admin: Admin, view: TopicDescription) -> list[PartitionOffsets]:
     """Return the log start and end offsets of a topic's partitions, from their leaders."""
     led = [
-        TopicPartition(view.name, entry.index)
+        TopicPartition(view.name, entry.partition)
         for entry in view.partitions
         if entry.leader != NO_LEADER
     ]
@@ -51,7 +51,7 @@ async def offsets_of(admin: Admin, view: TopicView) -> list[PartitionOffsets]:
     ends = await admin.logs.offsets(dict.fromkeys(led, LATEST))
     found: list[PartitionOffsets] = []
     for entry in view.partitions:
-        name = TopicPartition(view.name, entry.index)
+        name = TopicPartition(view.name, entry.partition)
         found.append(
             PartitionOffsets(
                 entry,
@@ -71,13 +71,13 @@ def _unknown(name: TopicPartition, known: Iterable[TopicPartition]) -> OttlaErro
     )
 
 
-def brokers_down(views: Iterable[TopicView], live: Collection[int]) -> tuple[int, ...]:
+def brokers_down(views: Iterable[TopicDescription], live: Collection[int]) -> tuple[int, ...]:
     """Return brokers that have replicas of these topics but are not in `live`, by id."""
     replicas = {broker for view in views for entry in view.partitions for broker in entry.replicas}
     return tuple(sorted(replicas.difference(live)))
 
 
-def fewest_alive(view: TopicView, live: Collection[int]) -> int:
+def fewest_alive(view: TopicDescription, live: Collection[int]) -> int:
     """Return the number of live replicas of the partition that has the fewest."""
     return min(sum(broker in live for broker in entry.replicas) for entry in view.partitions)
 
@@ -143,7 +143,7 @@ async def topic_sizes(admin: Admin, names: Sequence[str] | None) -> list[TopicSi
         if names is None
         else await admin.topics.describe_all(names)
     )
-    leaders = {(v.name, entry.index): entry.leader for v in views for entry in v.partitions}
+    leaders = {(v.name, entry.partition): entry.leader for v in views for entry in v.partitions}
     led, held = dict.fromkeys((v.name for v in views), 0), dict.fromkeys((v.name for v in views), 0)
     for folder in await admin.logs.directories():
         for place, size in folder.partition_bytes.items():

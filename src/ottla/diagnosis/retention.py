@@ -9,7 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import span_words
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionRecord
-from ottla.client.admin.logs import RetentionStanding
+from ottla.client.admin.logs import RetentionStatus
 from ottla.client.common.errors import UnsupportedByBroker
 from ottla.client.common.offset_account import CompactedBy, OffsetAccount
 from ottla.metadata.decisions import DecisionKind
@@ -57,7 +57,7 @@ class ReaderStanding:
 class RetentionDiagnosis:
     """The retention of a partition, the groups that delay it, and the unread records it deleted."""
 
-    standing: RetentionStanding
+    standing: RetentionStatus
     readers: tuple[ReaderStanding, ...]
     deleted_unread: tuple[DecisionRecord, ...]
 
@@ -69,7 +69,7 @@ async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis
     """
     first = await admin.logs.retention(name)
     offsets = [first.log_start_offset, *first.readers.values()]
-    story = await admin.decisions.about(name)
+    story = await admin.decisions.describe(name)
     unread = tuple(one for one in story.records if one.kind == DecisionKind.DELETED_UNREAD)
     # If there are readers, ask for the times that apply to them.
     reader = next(iter(first.readers), "")
@@ -77,7 +77,7 @@ async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis
     return RetentionDiagnosis(standing, readers_of(standing), unread)
 
 
-def readers_of(standing: RetentionStanding) -> tuple[ReaderStanding, ...]:
+def readers_of(standing: RetentionStatus) -> tuple[ReaderStanding, ...]:
     """Return the readers of a partition, each with the time until it loses a record.
 
     In `times_left`, the first time is the oldest record's, and one for each reader comes after it.
@@ -110,7 +110,7 @@ async def group_losses(
         asked = (admin.logs.retention(name, [committed[name]], group_id=group_id) for name in part)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         for name, answer in zip(part, answers, strict=True):
-            if isinstance(answer, RetentionStanding):
+            if isinstance(answer, RetentionStatus):
                 found[name] = loss_of(answer, committed[name])
             elif isinstance(answer, UnsupportedByBroker):
                 return {}
@@ -119,7 +119,7 @@ async def group_losses(
     return found
 
 
-def loss_of(standing: RetentionStanding, offset: int) -> GroupLoss:
+def loss_of(standing: RetentionStatus, offset: int) -> GroupLoss:
     """Return the loss of a group with this committed offset; `standing` has one time, for it."""
     (left,) = standing.times_left
     deleted = max(0, standing.log_start_offset - offset)

@@ -38,7 +38,7 @@ async def hanging_transactions(
 
     Partitions without a leader are left out.
     """
-    standings = await admin.partitions.standings(topics or None)
+    standings = await admin.partitions.describe(topics or None)
     names = (one.name for one in standings if not one.is_offline)
     return hanging(await admin.transactions.open_in(names), older_than_ms, now_ms)
 

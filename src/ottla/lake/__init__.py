@@ -19,7 +19,6 @@ from ottla.lake.check.certificate import certificate, certificate_text
 from ottla.lake.check.report import Verification
 from ottla.lake.check.verify import verify
 from ottla.lake.edges.notebook import LakeRows, TableRows, TopicRows, register, table, topic
-from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import (
     ChangelogOptions,
     CompactOptions,
@@ -30,7 +29,7 @@ from ottla.lake.job.options import (
     VerifyOptions,
 )
 from ottla.lake.job.progress import FollowProgress, Observer, Progress
-from ottla.lake.job.task import LoadResult, Runner, Task, TaskResult
+from ottla.lake.job.task import LoadResult, Runner, Task
 from ottla.lake.job.workers import run_here
 from ottla.lake.model.decode_spec import (
     Column,
@@ -41,17 +40,13 @@ from ottla.lake.model.decode_spec import (
     columns,
     decode_from,
 )
-from ottla.lake.model.event_times import EventRule, EventTimes
+from ottla.lake.model.event_times import EventTimes
 from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
-from ottla.lake.model.plan import Range
 from ottla.lake.model.schema import header_name_bytes
 from ottla.lake.model.types import Type
-from ottla.lake.rows.evolution import NewField
-from ottla.lake.rows.sorted_rows import RowSorting
-from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.changelog_state import changelog_as_of
 from ottla.lake.write.compact import CompactionResult, compact
@@ -74,29 +69,24 @@ __all__ = [
     "Changelog",
     "ChangelogOptions",
     "Column",
+    "CommitConflict",
     "CompactOptions",
     "CompactionResult",
     "Csv",
     "DataFile",
     "Decode",
     "DecodeOptions",
-    "EventRule",
     "EventTimes",
     "ExpiryResult",
-    "FencedWriter",
     "Fields",
-    "FileStore",
     "FollowOptions",
     "FollowProgress",
     "Format",
     "LakeRows",
     "LedgerTotals",
-    "LoadLost",
     "LoadOptions",
     "LoadResult",
-    "LoadTask",
     "Manifest",
-    "NewField",
     "Observer",
     "PartitionLedger",
     "Progress",
@@ -104,27 +94,23 @@ __all__ = [
     "PublishPace",
     "PublishProgress",
     "PublishResult",
-    "Range",
     "RefusedKind",
     "ReplaceOptions",
     "ReplacementResult",
-    "RowSorting",
     "Runner",
     "SchemaChange",
     "SchemaRules",
     "SchemaTrial",
-    "StoreWriter",
-    "StoredFile",
     "TableRows",
     "TableSchema",
     "Task",
-    "TaskResult",
     "TopicRows",
     "Type",
     "TypedSchema",
     "Unreadable",
     "Verification",
     "VerifyOptions",
+    "WriterFenced",
     "certificate",
     "certificate_text",
     "changelog",

@@ -178,7 +178,7 @@ async def _records(
 ) -> AsyncIterator[tuple[int, Record]]:
     """Yield committed records of a topic up to its present end, or of a span of one partition."""
     described = (await admin.topics.describe_all([topic]))[0]
-    numbers = [one.index for one in described.partitions]
+    numbers = [one.partition for one in described.partitions]
     places = [TopicPartition(topic, n) for n in numbers if partition is None or n == partition]
     if partition is not None and not places:
         return

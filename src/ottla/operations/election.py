@@ -7,7 +7,7 @@ from typing import Literal
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.partitions import ElectionKind, PartitionStanding
+from ottla.client.admin.partitions import ElectionKind, PartitionStatus
 from ottla.operations.moves import leaders_seen
 
 Outcome = Literal["elected", "not needed", "refused"]
@@ -20,7 +20,7 @@ class Election:
     name: TopicPartition
     outcome: Outcome
     refusal: str | None
-    standing: PartitionStanding | None
+    standing: PartitionStatus | None
 
     @property
     def leader(self) -> int | None:
@@ -37,7 +37,7 @@ async def elect(
     outcomes = await admin.partitions.elect_leaders(kind, names)
     elected = {name for name, error in outcomes.items() if error is None}
 
-    def as_wanted(one: PartitionStanding) -> bool:
+    def as_wanted(one: PartitionStatus) -> bool:
         if one.name not in elected:
             return True
         if kind is ElectionKind.UNCLEAN:
@@ -49,7 +49,7 @@ async def elect(
 
 
 def election(
-    name: TopicPartition, error: OttlaError | None, standing: PartitionStanding | None
+    name: TopicPartition, error: OttlaError | None, standing: PartitionStatus | None
 ) -> Election:
     """Return the outcome of an election; `error` is None if it succeeded."""
     if error is None:

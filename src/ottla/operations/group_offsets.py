@@ -155,7 +155,7 @@ async def planned(
 
 
 async def _share_group_now(admin: Admin, group_id: str) -> _Standing:
-    positions = await admin.share_groups.positions(group_id)
+    positions = await admin.share_groups.offsets(group_id)
     ends = await known_offsets(admin, positions, LATEST)
     done: Offsets = {}
     for place, position in positions.items():
@@ -227,9 +227,9 @@ async def apply(admin: Admin, group_id: str, plan: OffsetPlan) -> None:
     if plan.is_share:
         topics = await _forgotten_topics(admin, group_id, forgotten)
         if changed:
-            await admin.share_groups.alter_positions(group_id, changed)
+            await admin.share_groups.set_offsets(group_id, changed)
         if topics:
-            await admin.share_groups.delete_positions(group_id, topics)
+            await admin.share_groups.delete_offsets(group_id, topics)
         return
     try:
         if changed:

@@ -13,7 +13,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reassignment
+from ottla.client.admin.partitions import ElectionKind, PartitionStatus, Reassignment
 
 # The new replica list of each partition that changes, the preferred leader first.
 Plan = Mapping[TopicPartition, Sequence[int]]
@@ -78,7 +78,7 @@ class MoveProgress:
         return 100 * self.copied_bytes // self.total_bytes if self.total_bytes else None
 
 
-def move_plan(plan: Plan, standings: Iterable[PartitionStanding], held: Sizes) -> MovePlan:
+def move_plan(plan: Plan, standings: Iterable[PartitionStatus], held: Sizes) -> MovePlan:
     """Return the moves that `plan` requires, by the partitions' states and log sizes."""
     before = {one.name: one.replicas for one in standings}
     return MovePlan(
@@ -241,12 +241,12 @@ async def under_way(admin: Admin, names: Iterable[TopicPartition] | None) -> lis
 
 
 async def leaders_seen(
-    admin: Admin, names: Sequence[TopicPartition], wanted: Callable[[PartitionStanding], bool]
-) -> dict[TopicPartition, PartitionStanding]:
+    admin: Admin, names: Sequence[TopicPartition], wanted: Callable[[PartitionStatus], bool]
+) -> dict[TopicPartition, PartitionStatus]:
     """Wait until all of `names` have the `wanted` leader, or some seconds; return their states."""
     topics = sorted({name.topic for name in names})
     for attempt in range(_LOOKS):
-        every = {one.name: one for one in await admin.partitions.standings(topics)}
+        every = {one.name: one for one in await admin.partitions.describe(topics)}
         found = {name: every[name] for name in names if name in every}
         if all(wanted(one) for one in found.values()) or attempt == _LOOKS - 1:
             break

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.controller.balance import Lists, Racks, balanced, follow_only, off, onto
 from ottla.diagnosis.partitions import standings_of
 from ottla.operations.moves import MovePlan, OnDone, Plan, carry_out, lead_first, move_plan, sizes
@@ -33,7 +33,7 @@ async def plan_placement(
     return move_plan(plan, standings, await sizes(admin))
 
 
-async def plan_reassignment(admin: Admin, wanted: Plan) -> tuple[MovePlan, list[PartitionStanding]]:
+async def plan_reassignment(admin: Admin, wanted: Plan) -> tuple[MovePlan, list[PartitionStatus]]:
     """Return the moves of `wanted` that are still to do, and the partitions' states.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION.
@@ -75,7 +75,7 @@ async def plan_balance(admin: Admin) -> BalancePlan:
     Partitions with a move in progress are counted with their new replicas, and not planned.
     """
     found = await admin.cluster.describe()
-    standings = await admin.partitions.standings()
+    standings = await admin.partitions.describe()
     racks = {broker.broker_id: broker.rack for broker in found.brokers}
     under_way = await admin.partitions.reassignments()
     ends = {name: move.target for name, move in under_way.items()}
@@ -93,7 +93,7 @@ async def balance(admin: Admin, plan: BalancePlan, at_once: int, on_done: OnDone
 
 
 def led_by_others(
-    standings: Iterable[PartitionStanding], besides: Collection[TopicPartition]
+    standings: Iterable[PartitionStatus], besides: Collection[TopicPartition]
 ) -> tuple[TopicPartition, ...]:
     """Return partitions whose first replica is in sync but not leader, except `besides`."""
     return tuple(
@@ -118,7 +118,7 @@ async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> Dra
     INVALID_REPLICATION_FACTOR if there are too few other brokers for its replicas.
     """
     found = await admin.cluster.describe()
-    standings = await admin.partitions.standings()
+    standings = await admin.partitions.describe()
     lists = {one.name: one.replicas for one in standings}
     racks = {broker.broker_id: broker.rack for broker in found.brokers}
     if broker_id not in racks and not any(broker_id in replicas for replicas in lists.values()):
@@ -135,7 +135,7 @@ async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> Dra
 
 
 def _led_on(
-    standings: Iterable[PartitionStanding], plan: Plan, broker_id: int
+    standings: Iterable[PartitionStatus], plan: Plan, broker_id: int
 ) -> tuple[TopicPartition, ...]:
     """Return the partitions that the broker leads, and leads still after the plan."""
     return tuple(one.name for one in standings if one.name not in plan and one.leader == broker_id)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.admin import Admin
-from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType, ConfigSource
 from ottla.diagnosis.consequences import notes
 
 # Kafka's brokers answer a change before they apply it themselves.
@@ -40,7 +40,7 @@ class SettingChanges:
 
 async def change_settings(
     admin: Admin,
-    kind: ResourceKind,
+    kind: ConfigResourceType,
     name: str,
     changes: Mapping[str, str | None],
     known: Iterable[str],
@@ -62,7 +62,7 @@ async def change_settings(
     return SettingChanges(
         tuple(SettingChange(key, before.get(key), after.get(key)) for key in changes),
         tuple(nearest_names(changes, known)),
-        tuple(await _notes(admin, name, changes)) if kind is ResourceKind.TOPIC else (),
+        tuple(await _notes(admin, name, changes)) if kind is ConfigResourceType.TOPIC else (),
     )
 
 
@@ -99,6 +99,6 @@ def _is_made(before: ConfigEntry | None, after: ConfigEntry | None, asked: str |
 
 async def _notes(admin: Admin, topic: str, changes: Iterable[str]) -> list[str]:
     (view,) = await admin.topics.describe_all([topic])
-    entries = await admin.configs.describe(ResourceKind.TOPIC, topic)
+    entries = await admin.configs.describe(ConfigResourceType.TOPIC, topic)
     values = {entry.name: entry.value for entry in entries.values()}
     return notes(len(view.partitions[0].replicas), values, set(changes))

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
 from ottla.client.admin import Admin
-from ottla.client.admin.configs import ResourceKind
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.configs import ConfigResourceType
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.operations.moves import Plan
 
 _RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
@@ -18,7 +18,7 @@ _ALL = "*"
 async def throttle(
     admin: Admin,
     plan: Plan,
-    standings: Iterable[PartitionStanding],
+    standings: Iterable[PartitionStatus],
     bytes_per_s: int,
 ) -> None:
     """Limit the rate of the plan's copies on each broker, as kafka-reassign-partitions does."""
@@ -37,7 +37,7 @@ async def throttle(
             await _list(admin, topic, setting, replicas)
     for broker_id in await admin.cluster.brokers() if leaders else ():
         await admin.configs.alter(
-            ResourceKind.BROKER, str(broker_id), dict.fromkeys(_RATES, str(bytes_per_s))
+            ConfigResourceType.BROKER, str(broker_id), dict.fromkeys(_RATES, str(bytes_per_s))
         )
 
 
@@ -54,21 +54,21 @@ async def remove_throttle(admin: Admin) -> list[str]:
             "for their end (`ottla partition status --wait`)",
         )
     for broker_id in await admin.cluster.brokers():
-        await admin.configs.alter(ResourceKind.BROKER, str(broker_id), dict.fromkeys(_RATES))
+        await admin.configs.alter(ConfigResourceType.BROKER, str(broker_id), dict.fromkeys(_RATES))
     throttled: list[str] = []
     for view in await admin.topics.all(internal=True):
         keys = (_LEADERS, _FOLLOWERS)
-        held = await admin.configs.describe(ResourceKind.TOPIC, view.name, keys)
+        held = await admin.configs.describe(ConfigResourceType.TOPIC, view.name, keys)
         if any(entry.value for entry in held.values()):
-            await admin.configs.alter(ResourceKind.TOPIC, view.name, dict.fromkeys(keys))
+            await admin.configs.alter(ConfigResourceType.TOPIC, view.name, dict.fromkeys(keys))
             throttled.append(view.name)
     return throttled
 
 
 async def _list(admin: Admin, topic: str, setting: str, replicas: list[str]) -> None:
     """Add replicas to the list in a topic's setting, unless it has them all."""
-    held = (await admin.configs.describe(ResourceKind.TOPIC, topic, [setting]))[setting].value
+    held = (await admin.configs.describe(ConfigResourceType.TOPIC, topic, [setting]))[setting].value
     if held != _ALL:
         await admin.configs.alter(
-            ResourceKind.TOPIC, topic, {}, append={setting: ",".join(replicas)}
+            ConfigResourceType.TOPIC, topic, {}, append={setting: ",".join(replicas)}
         )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.client.admin import Admin
-from ottla.client.admin.compaction import CompactAction, CompactionStanding
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
+from ottla.client.admin.compaction import CompactAction, CompactionStatus
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
 from ottla.client.admin.topics import BROKER_DEFAULT
-from ottla.client.connection.view import TopicView
+from ottla.client.connection.view import TopicDescription
 from ottla.diagnosis.consequences import away_sentence, notes
 from ottla.diagnosis.partitions import brokers_down, fewest_alive
 from ottla.operations.settings import naming_nearest
@@ -22,7 +22,7 @@ DELETE_DELAY = "file.delete.delay.ms"
 class CreatedTopic:
     """A topic after `create_topic`. `is_new`: it did not exist before. `live`: the live brokers."""
 
-    view: TopicView
+    view: TopicDescription
     is_new: bool
     live: tuple[int, ...]
     configs: Mapping[str, ConfigEntry]
@@ -84,7 +84,7 @@ async def create_topic(
         is_new = False
     (view,) = await admin.topics.describe_all([name])
     live = tuple(broker.broker_id for broker in (await admin.cluster.describe()).brokers)
-    configs = await admin.configs.describe(ResourceKind.TOPIC, name)
+    configs = await admin.configs.describe(ConfigResourceType.TOPIC, name)
     return CreatedTopic(view, is_new, live, configs)
 
 
@@ -99,7 +99,7 @@ async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:
     """Return how long the brokers keep the files of a deleted topic, in ms."""
-    found = await admin.configs.describe(ResourceKind.TOPIC, name, [DELETE_DELAY])
+    found = await admin.configs.describe(ConfigResourceType.TOPIC, name, [DELETE_DELAY])
     return int(found[DELETE_DELAY].value or 0)
 
 
@@ -108,13 +108,13 @@ _POLL_S = 0.1
 
 async def compact(
     admin: Admin, topic: str, *, timeout_s: float | None = None
-) -> list[CompactionStanding]:
+) -> list[CompactionStatus]:
     """Request compaction of every replica of the topic now; with `timeout_s`, wait for it.
 
     Raises UnknownTopic, BrokerRefused if the topic is not compacted, REQUEST_TIMED_OUT; and,
     with `timeout_s`, UNKNOWN_SERVER_ERROR with the reasons of the brokers that failed.
     """
-    standings = await admin.compaction.of_topic(topic, CompactAction.CLEAN)
+    standings = await admin.compaction.describe_topic(topic, CompactAction.CLEAN)
     if timeout_s is None:
         return standings
     loop = asyncio.get_running_loop()
@@ -128,13 +128,13 @@ async def compact(
                 f"`ottla why compaction {waiting[0]}` says what holds it up",
             )
         await asyncio.sleep(_POLL_S)
-        standings = await admin.compaction.of_topic(topic)
+        standings = await admin.compaction.describe_topic(topic)
     failed = [f"broker {one.broker_id}: {one.failure}" for one in standings if one.failure]
     if failed:
         raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "; ".join(failed))
     return standings
 
 
-def is_done(one: CompactionStanding) -> bool:
+def is_done(one: CompactionStatus) -> bool:
     """Whether the cleaner has finished the request, or failed."""
     return one.wanted_end < 0 and not one.is_running

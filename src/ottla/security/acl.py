@@ -15,21 +15,21 @@ from ottla.security.names import (
 from ottla.security.principal import parse_principal
 
 
-class Pattern(NamedTuple):
+class ResourcePattern(NamedTuple):
     """The resources that an ACL protects: one by name, all of a type (`*`), or by prefix."""
 
-    type: AclResource
+    resource_type: AclResource
     name: str
-    kind: PatternType = PatternType.LITERAL
+    pattern_type: PatternType = PatternType.LITERAL
 
     def __str__(self) -> str:
-        return f"{title(self.type.name)}:{self.kind.name}:{self.name}"
+        return f"{title(self.resource_type.name)}:{self.pattern_type.name}:{self.name}"
 
 
 class Acl(NamedTuple):
     """A rule that allows or denies `principal` to do `operation` from `host`."""
 
-    pattern: Pattern
+    pattern: ResourcePattern
     principal: str
     host: str
     operation: AclOperation
@@ -45,9 +45,9 @@ class Acl(NamedTuple):
 class AclFilter(NamedTuple):
     """A filter of ACLs; None and ANY match everything."""
 
-    type: AclResource = AclResource.ANY
+    resource_type: AclResource = AclResource.ANY
     name: str | None = None
-    kind: PatternType = PatternType.ANY
+    pattern_type: PatternType = PatternType.ANY
     principal: str | None = None
     host: str | None = None
     operation: AclOperation = AclOperation.ANY
@@ -56,7 +56,7 @@ class AclFilter(NamedTuple):
     def matches(self, acl: Acl) -> bool:
         """Whether the filter matches `acl`."""
         return (
-            self.type in (AclResource.ANY, acl.pattern.type)
+            self.resource_type in (AclResource.ANY, acl.pattern.resource_type)
             and self._matches_name(acl.pattern)
             and self.principal in (None, acl.principal)
             and self.host in (None, acl.host)
@@ -64,41 +64,42 @@ class AclFilter(NamedTuple):
             and self.permission in (Permission.ANY, acl.permission)
         )
 
-    def _matches_name(self, pattern: Pattern) -> bool:
-        if self.kind not in (PatternType.ANY, PatternType.MATCH, pattern.kind):
+    def _matches_name(self, pattern: ResourcePattern) -> bool:
+        if self.pattern_type not in (PatternType.ANY, PatternType.MATCH, pattern.pattern_type):
             return False
         if self.name is None or self.name == pattern.name:
             return True
-        if self.kind is not PatternType.MATCH:
+        if self.pattern_type is not PatternType.MATCH:
             return False
-        if pattern.kind is PatternType.PREFIXED:
+        if pattern.pattern_type is PatternType.PREFIXED:
             return self.name.startswith(pattern.name)
         return pattern.name == WILDCARD
 
-    def check(self) -> None:
-        """Raise OttlaError(INVALID_REQUEST) if a number is unknown."""
-        for what, value in (
-            ("resource type", self.type),
-            ("pattern type", self.kind),
-            ("operation", self.operation),
-            ("permission type", self.permission),
-        ):
-            if value == 0:
-                raise _invalid(f"Unknown {what} in an ACL filter")
+
+def check_filter(wanted: AclFilter) -> None:
+    """Raise OttlaError(INVALID_REQUEST) if a number is unknown."""
+    for what, value in (
+        ("resource type", wanted.resource_type),
+        ("pattern type", wanted.pattern_type),
+        ("operation", wanted.operation),
+        ("permission type", wanted.permission),
+    ):
+        if value == 0:
+            raise _invalid(f"Unknown {what} in an ACL filter")
 
 
 def check_acl(acl: Acl) -> None:
     """Check that an ACL may be stored. Raises OttlaError(INVALID_REQUEST), as Kafka does."""
     pattern = acl.pattern
-    if pattern.type in (AclResource.UNKNOWN, AclResource.ANY):
-        raise _invalid(f"Invalid resourceType {pattern.type.name}")
-    if pattern.kind not in (PatternType.LITERAL, PatternType.PREFIXED):
-        raise _invalid(f"Invalid patternType {pattern.kind.name}; use LITERAL or PREFIXED")
+    if pattern.resource_type in (AclResource.UNKNOWN, AclResource.ANY):
+        raise _invalid(f"Invalid resourceType {pattern.resource_type.name}")
+    if pattern.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
+        raise _invalid(f"Invalid patternType {pattern.pattern_type.name}; use LITERAL or PREFIXED")
     if acl.operation in (AclOperation.UNKNOWN, AclOperation.ANY):
         raise _invalid(f"Invalid operation {acl.operation.name}")
     if acl.permission not in (Permission.DENY, Permission.ALLOW):
         raise _invalid(f"Invalid permissionType {acl.permission.name}; use ALLOW or DENY")
-    if pattern.type is AclResource.CLUSTER and pattern.name != CLUSTER_NAME:
+    if pattern.resource_type is AclResource.CLUSTER and pattern.name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not pattern.name:
         raise _invalid("Invalid empty resource name")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import WILDCARD, AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
 from ottla.security.rules import AclRules, comes_from, naming
@@ -75,7 +75,7 @@ class Authorizer:
         # Grows with each change, which may forbid what an earlier version allowed.
         self.version = 1
 
-    def set_pattern(self, pattern: Pattern, acls: Iterable[Acl]) -> None:
+    def set_pattern(self, pattern: ResourcePattern, acls: Iterable[Acl]) -> None:
         """Replace the ACLs of one pattern."""
         self.rules.set_pattern(pattern, acls)
         self._forget()
@@ -151,14 +151,14 @@ class Authorizer:
                 continue
             if acl.permission is Permission.ALLOW:
                 allowed.append(acl)
-            elif acl.pattern.kind is PatternType.PREFIXED:
+            elif acl.pattern.pattern_type is PatternType.PREFIXED:
                 denied_prefixes.add(acl.pattern.name)
             else:
                 denied_names.add(acl.pattern.name)
         if WILDCARD in denied_names:
             return False
         return any(
-            (acl.pattern.kind is PatternType.LITERAL and acl.pattern.name == WILDCARD)
+            (acl.pattern.pattern_type is PatternType.LITERAL and acl.pattern.name == WILDCARD)
             or not _is_overruled(acl, denied_names, denied_prefixes)
             for acl in allowed
         )
@@ -173,6 +173,6 @@ def _covers(acl: Acl, operation: AclOperation) -> bool:
 def _is_overruled(acl: Acl, denied_names: set[str], denied_prefixes: set[str]) -> bool:
     """Whether a DENY covers every resource of an ALLOW."""
     name = acl.pattern.name
-    if acl.pattern.kind is PatternType.LITERAL and name in denied_names:
+    if acl.pattern.pattern_type is PatternType.LITERAL and name in denied_names:
         return True
     return any(name[:length] in denied_prefixes for length in range(1, len(name) + 1))

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from ottla.base.fairness import MAPPED
 from ottla.metadata.quota_entity import plain_address
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import EVERY_USER, WILDCARD, AclResource, PatternType
 
 # The IPv4 addresses among the IPv6 addresses.
@@ -25,12 +25,12 @@ class AclRules:
 
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
         # Invariant: no section is empty.
-        self._sections: dict[Pattern, _Section] = {}
+        self._sections: dict[ResourcePattern, _Section] = {}
         # The number of prefixes by length, for each type of resource.
         self._prefixes: dict[AclResource, Counter[int]] = {}
         # Their lengths, ascending.
         self._lengths: dict[AclResource, list[int]] = {}
-        by_pattern: dict[Pattern, list[Acl]] = {}
+        by_pattern: dict[ResourcePattern, list[Acl]] = {}
         for acl in acls:
             by_pattern.setdefault(acl.pattern, []).append(acl)
         for pattern, found in by_pattern.items():
@@ -42,7 +42,7 @@ class AclRules:
             for acls in section.values():
                 yield from acls
 
-    def set_pattern(self, pattern: Pattern, acls: Iterable[Acl]) -> None:
+    def set_pattern(self, pattern: ResourcePattern, acls: Iterable[Acl]) -> None:
         """Replace the ACLs of one pattern."""
         section: _Section = {}
         for acl in dict.fromkeys(acls):
@@ -50,32 +50,32 @@ class AclRules:
         was_there = self._sections.pop(pattern, None) is not None
         if section:
             self._sections[pattern] = section
-        if pattern.kind is PatternType.PREFIXED and was_there != bool(section):
-            counts = self._prefixes.setdefault(pattern.type, Counter())
+        if pattern.pattern_type is PatternType.PREFIXED and was_there != bool(section):
+            counts = self._prefixes.setdefault(pattern.resource_type, Counter())
             counts[len(pattern.name)] += 1 if section else -1
-            self._lengths[pattern.type] = sorted(+counts)
+            self._lengths[pattern.resource_type] = sorted(+counts)
 
     def sections(self, kind: AclResource, name: str) -> Iterator[_Section]:
         """Return the ACLs that protect the resource, by principal: literal, by prefix, wildcard."""
         find = self._sections.get
-        found = find(Pattern(kind, name))
+        found = find(ResourcePattern(kind, name))
         if found is not None:
             yield found
         for length in self._lengths.get(kind, ()):
             if length > len(name):
                 break
-            found = find(Pattern(kind, name[:length], PatternType.PREFIXED))
+            found = find(ResourcePattern(kind, name[:length], PatternType.PREFIXED))
             if found is not None:
                 yield found
         if name != WILDCARD:
-            found = find(Pattern(kind, WILDCARD))
+            found = find(ResourcePattern(kind, WILDCARD))
             if found is not None:
                 yield found
 
     def of_type(self, kind: AclResource, principal: str) -> Iterator[Acl]:
         """Return the ACLs of all resources of a type that name `principal`, or every user."""
         for pattern, section in self._sections.items():
-            if pattern.type is kind:
+            if pattern.resource_type is kind:
                 yield from naming(section, principal)
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, unquote_plus
 
 from ottla.base.errors import OttlaError
 from ottla.metadata.nodes import broken, dump, load
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import (
     EVERY_USER,
     WILDCARD,
@@ -31,15 +31,16 @@ _KINDS = {kind.name.lower(): kind for kind in (PatternType.LITERAL, PatternType.
 _PERMISSIONS = {title(each.name): each for each in (Permission.DENY, Permission.ALLOW)}
 
 
-def acl_path(pattern: Pattern) -> str:
+def acl_path(pattern: ResourcePattern) -> str:
     """Return the path of a pattern's ACLs. Names of groups and users may contain any characters."""
     name = quote(pattern.name, safe="*").replace("~", "%7E")
     # No node may be named "." or "..".
     name = name.replace(".", "%2E") if name in (".", "..") else name
-    return f"{CONFIG_ACLS}/{pattern.kind.name.lower()}/{title(pattern.type.name)}/{name}"
+    folder = f"{pattern.pattern_type.name.lower()}/{title(pattern.resource_type.name)}"
+    return f"{CONFIG_ACLS}/{folder}/{name}"
 
 
-def pattern_of(path: str) -> Pattern | None:
+def pattern_of(path: str) -> ResourcePattern | None:
     """Return the pattern of the node at `path`; None for other nodes."""
     names = path.removeprefix(f"{CONFIG_ACLS}/").split("/")
     if not path.startswith(f"{CONFIG_ACLS}/") or len(names) != 3:
@@ -47,7 +48,7 @@ def pattern_of(path: str) -> Pattern | None:
     kind, resource = _KINDS.get(names[0]), _TYPES.get(names[1])
     if kind is None or resource is None:
         return None
-    return Pattern(resource, unquote(names[2]), kind)
+    return ResourcePattern(resource, unquote(names[2]), kind)
 
 
 def encode_acls(acls: Iterable[Acl]) -> bytes:
@@ -64,7 +65,7 @@ def encode_acls(acls: Iterable[Acl]) -> bytes:
     return dump({"version": 1, "acls": held})
 
 
-def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
+def decode_acls(path: str, pattern: ResourcePattern, data: bytes) -> list[Acl]:
     """Return the ACLs of a pattern. Raises OttlaError if the node's data is invalid."""
     if not data:
         return []
@@ -84,7 +85,7 @@ def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
         raise broken(path, error) from error
 
 
-def unreadable(pattern: Pattern) -> Acl:
+def unreadable(pattern: ResourcePattern) -> Acl:
     """Return the ACL that replaces an unreadable node: it denies everything to every user."""
     return Acl(pattern, EVERY_USER, WILDCARD, AclOperation.ALL, Permission.DENY)
 

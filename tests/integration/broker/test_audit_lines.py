@@ -20,7 +20,7 @@ from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.record.builder import build_batch
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.audit.chain import hash_of, parse_file_name
 from ottla.security.audit.verification import ChainCheck
 from ottla.security.names import AclOperation, AclResource, Permission
@@ -268,7 +268,7 @@ def test_each_denial_leaves_a_line_with_the_rule_that_decided() -> None:
     ]
 
     async def scenario(caller: Any) -> None:
-        pattern = Pattern(AclResource.TOPIC, "t")
+        pattern = ResourcePattern(AclResource.TOPIC, "t")
         acl = Acl(pattern, "User:*", "*", AclOperation.WRITE, Permission.DENY)
         await caller.broker.parts.access.acls.create([acl])
         for body, version, _lines in DENIED:

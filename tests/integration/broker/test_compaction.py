@@ -63,7 +63,7 @@ def cleaner_of(broker):
 def ask(broker, action=CompactAction.DESCRIBE, name=NAME):
     async def work():
         async with Admin(broker.bootstrap) as admin:
-            (standing,) = await admin.compaction.of(name, action)
+            (standing,) = await admin.compaction.describe(name, action)
             return standing
 
     return asyncio.run(work())

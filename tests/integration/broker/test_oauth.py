@@ -25,7 +25,7 @@ from ottla.network.oauth.tokens import (
     from_endpoint,
 )
 from ottla.operations.certificates import make_development_files
-from ottla.security.sasl.bearer import Token
+from ottla.security.sasl.bearer import OAuthBearerToken
 
 CREDENTIALS = ClientCredentials("alice", "s3cret", "kafka")
 ONCE = Patience(0, 0)
@@ -170,7 +170,7 @@ def test_a_token_is_asked_for_with_id_and_secret(issuer: Issuer, authority: Path
     """In the header, as Kafka's client does; the form has grant type and scope."""
     supply = from_endpoint(fetcher(issuer.token_url, authority), CREDENTIALS, ONCE, lambda: 1000.0)
     token = supply()
-    assert isinstance(token, Token)
+    assert isinstance(token, OAuthBearerToken)
     assert token.text.count(".") == 2
     assert token.expires_s == 1600
     assert issuer.forms == [{"grant_type": ["client_credentials"], "scope": ["kafka"]}]
@@ -235,11 +235,11 @@ class World:
         self.supplied = 0
         self.fails = False
 
-    def supply(self) -> Token:
+    def supply(self) -> OAuthBearerToken:
         if self.fails:
             raise OttlaError(ErrorCode.SASL_AUTHENTICATION_FAILED, "the issuer is away")
         self.supplied += 1
-        return Token(f"token-{self.supplied}", self.now_s + 100)
+        return OAuthBearerToken(f"token-{self.supplied}", self.now_s + 100)
 
 
 def test_a_token_is_kept_for_a_part_of_its_time() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rig.broker import ottla
 from rig.paths import ROOT
 
-from ottla.client import ResourceKind, TopicPartition, sync
+from ottla.client import ConfigResourceType, TopicPartition, sync
 
 
 def replace(package: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_broker_serves_and_stops_while_its_package_is_replaced(tmp_path: Path)
         replace(source / "ottla")
         with sync.Admin(node.bootstrap) as admin:
             admin.topics.create("t", 2)
-            admin.configs.alter(ResourceKind.TOPIC, "t", {"retention.ms": "3600000"})
+            admin.configs.alter(ConfigResourceType.TOPIC, "t", {"retention.ms": "3600000"})
             with sync.Producer(node.bootstrap, transactional_id="copier") as producer:
                 producer.init_transactions()
                 with producer.transaction():

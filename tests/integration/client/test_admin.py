@@ -12,9 +12,9 @@ from ottla.client import (
     Admin,
     BrokerRefused,
     ClientError,
+    ConfigResourceType,
     Consumer,
     NewTopic,
-    ResourceKind,
     TopicPartition,
     UnknownTopic,
     sync,
@@ -38,11 +38,11 @@ def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
     name = unique("life")
     admin.topics.create_all([NewTopic(name=name, partitions=2, config={"retention.ms": "5000"})])
     assert eventually(lambda: name in [topic.name for topic in admin.topics.all()])
-    admin.topics.grow(name, 3)
+    admin.topics.create_partitions(name, 3)
 
     def partitions() -> list[tuple[int, int, tuple[int, ...]]]:
         (described,) = admin.topics.describe_all([name])
-        return [(entry.index, entry.leader, entry.isr) for entry in described.partitions]
+        return [(entry.partition, entry.leader, entry.isr) for entry in described.partitions]
 
     expected = [(0, 1, (1,)), (1, 1, (1,)), (2, 1, (1,))]
     assert eventually(lambda: partitions() == expected), partitions()
@@ -68,10 +68,10 @@ def test_refusals_carry_the_brokers_code_and_a_remedy(admin, make_topic) -> None
         admin.topics.create_all([NewTopic(name="no/slash", partitions=1)])
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
     with pytest.raises(BrokerRefused, match="can only grow") as caught:
-        admin.topics.grow(name, 1)
+        admin.topics.create_partitions(name, 1)
     assert caught.value.code is ErrorCode.INVALID_PARTITIONS
     with pytest.raises(BrokerRefused) as caught:
-        admin.configs.alter(ResourceKind.TOPIC, name, {"no.such.setting": "1"})
+        admin.configs.alter(ConfigResourceType.TOPIC, name, {"no.such.setting": "1"})
     assert caught.value.code is ErrorCode.INVALID_CONFIG
 
 
@@ -83,8 +83,8 @@ def test_a_partition_that_a_topic_lacks_is_told_of_by_those_it_has(bootstrap, ma
         async with Admin(bootstrap) as admin, Consumer(bootstrap) as consumer:
             found = []
             for asked in (
-                admin.compaction.of(partition),
-                admin.decisions.about(partition),
+                admin.compaction.describe(partition),
+                admin.decisions.describe(partition),
                 admin.logs.offsets({partition: LATEST}),
                 admin.logs.account(partition),
                 admin.logs.retention(partition),
@@ -107,11 +107,11 @@ def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
         async with ScriptedBroker() as broker, Admin(broker.bootstrap) as admin:
             found = []
             for asked in (
-                admin.compaction.of(TopicPartition("planes", 0)),
-                admin.decisions.about(TopicPartition("planes", 0)),
+                admin.compaction.describe(TopicPartition("planes", 0)),
+                admin.decisions.describe(TopicPartition("planes", 0)),
                 admin.logs.account(TopicPartition("planes", 0)),
                 admin.logs.retention(TopicPartition("planes", 0)),
-                admin.rebalances.of("crew"),
+                admin.rebalances.describe("crew"),
             ):
                 with pytest.raises(UnsupportedByBroker) as caught:
                     await asked
@@ -135,8 +135,8 @@ def test_a_broker_that_does_not_answer_is_named_and_the_story_is_told_without_it
 
     async def silent() -> list[dict[int, OttlaError]]:
         async with broker, Admin(broker.bootstrap) as admin:
-            decisions = await admin.decisions.about(TopicPartition("planes", 0))
-            rebalances = await admin.rebalances.of("crew")
+            decisions = await admin.decisions.describe(TopicPartition("planes", 0))
+            rebalances = await admin.rebalances.describe("crew")
             assert (decisions.records, rebalances.rebalances) == ((), ())
             return [decisions.silent, rebalances.silent]
 
@@ -155,23 +155,23 @@ def test_validating_creates_nothing(admin) -> None:
 def test_settings_show_their_origin_and_return_to_their_default(admin, make_topic) -> None:
     """Set, read with source and synonyms, unset (KIP-339, KIP-226)."""
     name = make_topic()
-    admin.configs.alter(ResourceKind.TOPIC, name, {"retention.ms": "1234"})
+    admin.configs.alter(ConfigResourceType.TOPIC, name, {"retention.ms": "1234"})
 
     def retention() -> ConfigEntry:
-        described = admin.configs.describe(ResourceKind.TOPIC, name, ["retention.ms"])
+        described = admin.configs.describe(ConfigResourceType.TOPIC, name, ["retention.ms"])
         return described["retention.ms"]
 
     assert eventually(lambda: retention().value == "1234"), retention()
     entry = retention()
     assert (entry.source, entry.is_read_only) == (ConfigSource.TOPIC, False)
     assert entry.synonyms[0] == ("retention.ms", "1234", ConfigSource.TOPIC)
-    admin.configs.alter(ResourceKind.TOPIC, name, {"retention.ms": None})
+    admin.configs.alter(ConfigResourceType.TOPIC, name, {"retention.ms": None})
     assert eventually(lambda: retention().value == "604800000"), retention()
     assert retention().source is ConfigSource.DEFAULT
-    broker = admin.configs.describe(ResourceKind.BROKER, "1", ["log.retention.hours"])
+    broker = admin.configs.describe(ConfigResourceType.BROKER, "1", ["log.retention.hours"])
     assert broker["log.retention.hours"].value == "168"
     with pytest.raises(ClientError, match="named by its id"):
-        admin.configs.describe(ResourceKind.BROKER, "one")
+        admin.configs.describe(ConfigResourceType.BROKER, "one")
 
 
 def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, group) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from ottla.client import (
     ClientError,
-    ConsumedRecord,
     Consumer,
     ConsumerOptions,
+    ConsumerRecord,
     OffsetOutOfRange,
     Producer,
     TopicPartition,
@@ -27,9 +27,9 @@ def fill(bootstrap: str, topic: str, count: int, **options: int) -> None:
             producer.send(topic, b"%d" % number, partition=0, timestamp_ms=1000 + number)
 
 
-async def take(consumer: Consumer, count: int) -> list[ConsumedRecord]:
+async def take(consumer: Consumer, count: int) -> list[ConsumerRecord]:
     """The next `count` records, one by one."""
-    found: list[ConsumedRecord] = []
+    found: list[ConsumerRecord] = []
     async with asyncio.timeout(120):
         async for record in consumer:
             found.append(record)

@@ -10,7 +10,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import Admin
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.diagnosis import cluster
 from ottla.diagnosis.cluster import ClusterHealth
 from ottla.operations.group_offsets import OffsetTarget, apply, planned
@@ -86,7 +86,7 @@ def test_a_program_plans_before_it_changes(bootstrap: str) -> None:
         assert (await admin.groups.offsets(group))[TopicPartition(name, 0)].offset == 0
         await admin.groups.delete([group])
         done = await change_settings(
-            admin, ResourceKind.TOPIC, name, {"segment.ms": "120000"}, ["segment.ms"]
+            admin, ConfigResourceType.TOPIC, name, {"segment.ms": "120000"}, ["segment.ms"]
         )
         (change,) = done.changes
         assert change.after is not None

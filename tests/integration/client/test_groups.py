@@ -271,7 +271,7 @@ def test_a_pattern_takes_up_topics_made_later(bootstrap, make_topic, group) -> N
             await poll_until(lambda: len(consumer.assignment()) == 1, consumer)
             await admin.topics.create(first + "-too", partitions=2)
             await poll_until(lambda: len(consumer.assignment()) == 3, consumer)
-            await admin.topics.grow(first, 2)
+            await admin.topics.create_partitions(first, 2)
             await poll_until(lambda: len(consumer.assignment()) == 4, consumer)
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ from ottla.client.connection.blocking_connection import BlockingConnection
 from ottla.client.connection.connection import connect
 from ottla.client.connection.security import ClientSecurity, security_of, supply_tokens
 from ottla.client.connection.view import Address
-from ottla.security.sasl.bearer import Token
+from ottla.security.sasl.bearer import OAuthBearerToken
 from ottla.security.sasl.client import SaslIdentity
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.messages.produce import ProduceRequest
@@ -153,7 +153,7 @@ class Program:
         if self.fails:
             raise ClientError(ErrorCode.SASL_AUTHENTICATION_FAILED, "the issuer is away")
         self.given += 1
-        return Token(self.issuer.token("alice", self.now_s))
+        return OAuthBearerToken(self.issuer.token("alice", self.now_s))
 
 
 @pytest.fixture

@@ -48,9 +48,9 @@ ADMIN: list[tuple[str, Call]] = [
     ("names is 5; give str | Iterable[str]", lambda a: a.topics.describe_all(5)),
     ("names[0] is None; give str", lambda a: a.topics.describe_all([None])),
     ("names is b't'; give str", lambda a: a.topics.delete(b"t")),
-    ("total is 2.0; give int", lambda a: a.topics.grow("t", 2.0)),
+    ("total is 2.0; give int", lambda a: a.topics.create_partitions("t", 2.0)),
     (
-        "kind is 'flights'; give Union[ResourceKind, Literal['topic'",
+        "kind is 'flights'; give Union[ConfigResourceType, Literal['topic'",
         lambda a: a.configs.describe("flights", "t"),
     ),
     ("missing 1 required positional argument: 'name'", lambda a: a.configs.describe("topic")),

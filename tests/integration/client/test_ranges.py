@@ -59,7 +59,7 @@ def test_offsets_and_topics_are_told(bootstrap, make_topic) -> None:
     topic = make_topic(partitions=2)
     fill(bootstrap, topic, 30)
     with RangeClient(bootstrap) as client:
-        assert [entry.index for entry in client.topic(topic).partitions] == [0, 1]
+        assert [entry.partition for entry in client.topic(topic).partitions] == [0, 1]
         assert {p: o.offset for p, o in client.list_offsets(topic, LATEST).items()} == {0: 30, 1: 0}
         assert client.list_offsets(topic, EARLIEST, [0])[0].offset == 0
         assert topic in client.topic_names()

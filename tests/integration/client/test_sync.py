@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from ottla.client import ClientError, ConsumerOptions, ProducerOptions, TopicPartition, sync
-from ottla.client.common.errors import Closed
+from ottla.client.common.errors import ClientClosed
 
 
 def test_many_threads_may_send_through_one_producer(bootstrap, make_topic) -> None:
@@ -100,7 +100,7 @@ def test_a_closed_client_says_so(bootstrap, make_topic) -> None:
     producer = sync.Producer(bootstrap)
     producer.close()
     producer.close()
-    with pytest.raises(Closed):
+    with pytest.raises(ClientClosed):
         producer.send(make_topic(), b"v")
 
 

@@ -121,7 +121,9 @@ def test_records_are_passed_on_exactly_once(bootstrap, make_topic, group, versio
                 await producer.send_batch(target, values)
                 offset = batch.records[-1].offset + 1
                 where = TopicPartition(batch.topic, batch.partition)
-                await producer.send_offsets({where: offset}, consumer.group_metadata())
+                await producer.send_offsets_to_transaction(
+                    {where: offset}, consumer.group_metadata()
+                )
                 if aborts:
                     await producer.abort_transaction()
                 else:
@@ -210,7 +212,7 @@ def test_offsets_of_a_member_of_the_past_are_refused(bootstrap, make_topic, grou
             await producer.begin_transaction()
             zombie = GroupMetadata(group, 1_000, "nobody")
             with pytest.raises(CommitFailed, match=r"the group has moved on.*abort"):
-                await producer.send_offsets({TopicPartition(topic, 0): 5}, zombie)
+                await producer.send_offsets_to_transaction({TopicPartition(topic, 0): 5}, zombie)
             with pytest.raises(TransactionFailed):
                 await producer.commit_transaction()
             await producer.abort_transaction()
@@ -290,10 +292,10 @@ def test_plain_calls_do_the_same(bootstrap, make_topic, group) -> None:
         # The first transaction takes the transactional id over.
         with producer.transaction():
             producer.send(topic, b"one")
-            producer.send_offsets({where: 7}, group)
+            producer.send_offsets_to_transaction({where: 7}, group)
         producer.begin_transaction()
         producer.send(topic, b"two")
-        producer.send_offsets({where: 8}, consumer.group_metadata())
+        producer.send_offsets_to_transaction({where: 8}, consumer.group_metadata())
         producer.abort_transaction()
         assert consumer.committed(where) == 7
         with sync.Producer(bootstrap, transactional_id=name, **OPTIONS) as newer:
@@ -332,7 +334,7 @@ def test_calls_in_a_wrong_order_say_what_to_do_first() -> None:
             (producer.abort_transaction, "there is nothing to abort"),
             (lambda: producer.send("t", b"v"), "call begin_transaction first"),
             (lambda: producer.send_batch("t", [b"v"]), "call begin_transaction first"),
-            (lambda: producer.send_offsets({}, "g"), "call begin_transaction first"),
+            (lambda: producer.send_offsets_to_transaction({}, "g"), "call begin_transaction first"),
         ):
             with pytest.raises(ClientError, match=words) as error:
                 await attempt()

@@ -96,7 +96,7 @@ def test_transaction_is_whole_whenever_the_coordinator_is_killed(
                 producer.send(topic, b"%d" % number, partition=partition)
             producer.flush()
             bounce_after(broker, step == "sent")
-            producer.send_offsets({where: number + 1}, group)
+            producer.send_offsets_to_transaction({where: number + 1}, group)
             bounce_after(broker, step == "offsets added")
             if step == "committing":
                 broker.kill()

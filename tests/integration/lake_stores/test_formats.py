@@ -11,7 +11,7 @@ from rig.s3 import REGION, S3Server
 import ottla.lake
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.integration.lake_stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 
@@ -39,7 +39,7 @@ def test_of_several_writers_one_wins_each_version(
         load = written(table, 3, f"{next(loads):032x}")
         try:
             table.commit(load)
-        except LoadLost:
+        except CommitConflict:
             return False
         return True
 

@@ -14,7 +14,7 @@ from rig.s3 import S3Server
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.integration.lake_stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 
@@ -56,7 +56,7 @@ def test_table_in_an_object_store(s3_server: S3Server, tmp_path: Path, kind: str
     first, second = open_table(target), open_table(target)
     mine = written(first, 10, "a" * 32)
     commit(second, 10)
-    with pytest.raises(LoadLost, match="another load committed version 2"):
+    with pytest.raises(CommitConflict, match="another load committed version 2"):
         first.commit(mine)
 
     assert offsets(target, kind, tmp_path, s3_server) == [(p, o) for p in (0, 1) for o in range(20)]

@@ -13,7 +13,7 @@ from ottla.lake.store.targets import open_store
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.integration.lake_stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 
@@ -107,7 +107,7 @@ def test_a_commit_that_lost_and_got_no_answer_says_so(
     late = written(table, 5, "d" * 32)
     commit(open_table(f"{store.url}/table", options=options), 5)
     proxy.lose(deciding, 1)
-    with pytest.raises(LoadLost):
+    with pytest.raises(CommitConflict):
         table.commit(late)
     assert proxy.lost
 

@@ -20,7 +20,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.store.targets import open_store
 from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.integration.lake_stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 
@@ -59,7 +59,7 @@ def test_of_several_writers_one_wins_each_version(target: str) -> None:
         load = written(table, 3, f"{next(loads):032x}")
         try:
             table.commit(load)
-        except LoadLost:
+        except CommitConflict:
             return False
         return True
 
@@ -158,7 +158,7 @@ def test_a_running_load_keeps_its_files(target: str) -> None:
         other = open_table(target)
         commit(other, 3)
         assert other.remove_orphans() == []
-        with suppress(LoadLost):
+        with suppress(CommitConflict):
             table.commit(late)
     assert len(other.remove_orphans()) == 2
 

@@ -24,7 +24,7 @@ def test_member_that_was_not_told_its_offsets_asks_again() -> None:
                 async with producer.transaction():
                     await producer.send_batch("t", [b"%d" % number for number in range(9)])
                 await producer.begin_transaction()
-                await producer.send_offsets({NAME: 5}, "g")
+                await producer.send_offsets_to_transaction({NAME: 5}, "g")
                 async with Consumer(cluster.bootstrap, **options) as consumer, asyncio.timeout(60):
                     consumer.subscribe("t")
                     with pytest.raises(OttlaError) as raised:

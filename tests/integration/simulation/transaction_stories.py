@@ -119,10 +119,10 @@ async def offsets_of_a_transaction_that_is_aborted(cluster: SimulatedCluster) ->
     ):
         await producer.init_transactions()
         await producer.begin_transaction()
-        await producer.send_offsets({NAME: 3}, "g")
+        await producer.send_offsets_to_transaction({NAME: 3}, "g")
         await producer.commit_transaction()
         await producer.begin_transaction()
-        await producer.send_offsets({NAME: 7}, "g")
+        await producer.send_offsets_to_transaction({NAME: 7}, "g")
         await producer.abort_transaction()
         assert await consumer.committed(NAME) == 3
 

@@ -23,7 +23,7 @@ from rig.broker import ottla as ottla_process
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.unit.lake.logged import readers
 
 _RECORDS = 20
@@ -49,7 +49,7 @@ def compete(
                 watch=ottla.lake.Observer(on_step=meet),
             )
             results.put("won" if done.rows == _RECORDS else f"loaded {done.rows} rows")
-        except LoadLost:
+        except CommitConflict:
             results.put("lost")
         except Exception as error:  # noqa: BLE001  # It is counted, and fails the command.
             results.put(f"failed: {error}")

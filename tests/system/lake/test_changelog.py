@@ -22,7 +22,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.lake import LoadLost, run_here
+from ottla.lake import CommitConflict, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.runners import murderous
 
@@ -171,9 +171,9 @@ def test_in_a_table_of_another_format(
 def compact(node: Node, topic: str) -> None:
     """Have the topic compacted, and wait for it."""
     with sync.Admin(node.bootstrap) as admin:
-        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        admin.compaction.describe_topic(topic, CompactAction.CLEAN)
         while any(
-            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.describe_topic(topic)
         ):
             time.sleep(0.02)
 
@@ -300,7 +300,7 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
         if at == step:
             keep(node, topic, tmp_path)
 
-    with pytest.raises(LoadLost, match="another load committed version 2"):
+    with pytest.raises(CommitConflict, match="another load committed version 2"):
         keep(node, topic, tmp_path, watch=ottla.lake.Observer(on_step=overtaken))
     keep(node, topic, tmp_path)
     assert rows(tmp_path) == writer.rows()

@@ -13,7 +13,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake import FencedWriter, LoadResult, run_here
+from ottla.lake import LoadResult, WriterFenced, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.runners import after
 from tests.unit.lake.tables import forge, manifest_path
@@ -92,7 +92,7 @@ def test_of_two_long_running_writers_the_older_one_stops(
         stop.set()
         thread.join(120)
     assert len(ended) == 1
-    assert isinstance(ended[0], FencedWriter)
+    assert isinstance(ended[0], WriterFenced)
     assert existing_table(str(tmp_path)).latest()[0].writer_epoch == 2  # type: ignore[union-attr]
     assert problems(tmp_path, node) == []
 
@@ -152,7 +152,7 @@ def test_a_failure_that_is_tried_again_is_told(
             stop=stop,
             on_run=on_run,
             on_step=on_step,
-            on_trouble=lambda error: told.append(error.message),
+            on_error=lambda error: told.append(error.message),
         ),
     )
     assert told == ["no space is left"]

@@ -15,7 +15,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import sync
-from ottla.lake import FencedWriter, FollowProgress, run_here
+from ottla.lake import FollowProgress, WriterFenced, run_here
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -232,7 +232,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
             raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a worker was killed")
         return done
 
-    follow(node, topic, runner=runner, watch=ottla.lake.Observer(on_trouble=troubles.append))
+    follow(node, topic, runner=runner, watch=ottla.lake.Observer(on_error=troubles.append))
     assert [error.message for error in troubles] == ["a worker was killed"] * 2
     require_all(node, topic, tmp_path, 100)
 
@@ -241,7 +241,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
 
     produce(node, topic, 100, 110)
     with pytest.raises(OttlaError, match="no"):
-        follow(node, topic, runner=never, watch=ottla.lake.Observer(on_trouble=troubles.append))
+        follow(node, topic, runner=never, watch=ottla.lake.Observer(on_error=troubles.append))
 
 
 def test_the_older_of_two_writers_stops(
@@ -256,7 +256,7 @@ def test_the_older_of_two_writers_stops(
         follow(node, topic)
         return done
 
-    with pytest.raises(FencedWriter, match=r"epoch 2 has taken .* over from this one.* epoch 1"):
+    with pytest.raises(WriterFenced, match=r"epoch 2 has taken .* over from this one.* epoch 1"):
         follow(node, topic, runner=overtaken)
     require_all(node, topic, tmp_path, 100)
 

@@ -109,9 +109,7 @@ def test_brokers_die_and_every_record_is_there_once(tmp_path: Path) -> None:
             ottla.lake.follow(
                 TOPIC,
                 str(tmp_path),
-                watch=ottla.lake.Observer(
-                    stop=stop, on_commit=on_commit, on_trouble=troubles.append
-                ),
+                watch=ottla.lake.Observer(stop=stop, on_commit=on_commit, on_error=troubles.append),
                 **common,
             )
         ottla.lake.follow(TOPIC, str(tmp_path), once=True, **common)

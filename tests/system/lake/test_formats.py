@@ -23,7 +23,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Decode, Format, LoadLost, run_here
+from ottla.lake import CommitConflict, Decode, Format, run_here
 from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.layout import ROW_HASH
 from ottla.lake.model.schema import ROW_SCHEMA
@@ -169,7 +169,7 @@ def test_loser_of_a_race_says_so_wherever_it_stands(
         if at == step:
             assert load().removed == ()
 
-    with pytest.raises(LoadLost, match="another load committed version 1"):
+    with pytest.raises(CommitConflict, match="another load committed version 1"):
         load(watch=ottla.lake.Observer(on_step=overtaken))
     assert values_by_format(tmp_path, kind) == numbered(0, 300)
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))

@@ -12,7 +12,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.client import sync
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.lake import run_here
 from ottla.lake.edges.datasource import OttlaSource
 
@@ -152,4 +152,4 @@ def test_a_topic_that_was_compacted_once_is_loaded_and_proven(
 def set_policy(node: Node, topic: str, policy: str) -> None:
     """Change the topic's cleanup policy."""
     with sync.Admin(node.bootstrap) as admin:
-        admin.configs.alter(ResourceKind.TOPIC, topic, {"cleanup.policy": policy})
+        admin.configs.alter(ConfigResourceType.TOPIC, topic, {"cleanup.policy": policy})

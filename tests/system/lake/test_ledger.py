@@ -15,7 +15,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.lake import run_here
 from ottla.ledger.partition import LedgerTotals, PartitionLedger
 from tests.integration.replication.scenes import play
@@ -79,9 +79,9 @@ def proven(broker: ottla.testing.Broker, folder: Path) -> LedgerTotals:
 def compact(broker: ottla.testing.Broker, topic: str) -> None:
     """Have the topic compacted, and wait for it."""
     with sync.Admin(broker.bootstrap) as admin:
-        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        admin.compaction.describe_topic(topic, CompactAction.CLEAN)
         while any(
-            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.describe_topic(topic)
         ):
             time.sleep(0.02)
 
@@ -138,7 +138,7 @@ def test_once_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path
     write(broker, name, 20)
     compact(broker, name)
     with sync.Admin(broker.bootstrap) as admin:
-        admin.configs.alter(ResourceKind.TOPIC, name, {"cleanup.policy": "delete"})
+        admin.configs.alter(ConfigResourceType.TOPIC, name, {"cleanup.policy": "delete"})
     ledger = load(broker, name, tmp_path)
     assert (ledger.loaded, ledger.compacted) == (3, 17)
     assert proven(broker, tmp_path).compacted == 17

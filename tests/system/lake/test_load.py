@@ -20,7 +20,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import LoadLost, run_here
+from ottla.lake import CommitConflict, run_here
 from ottla.lake.job.on_spark import run_on_spark
 from ottla.lake.model.plan import joined
 from ottla.lake.store.local import LocalStore
@@ -135,7 +135,7 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
                 runner=run_here,
                 watch=ottla.lake.Observer(on_step=wait),
             )
-        except LoadLost as error:
+        except CommitConflict as error:
             return error.message
         except BaseException:
             both_written.abort()  # So that the other load ends, too.
@@ -168,7 +168,7 @@ def test_loser_of_a_race_says_so_wherever_it_stands(
         if at == step:
             assert load().removed == ()
 
-    with pytest.raises(LoadLost, match="another load committed version 1"):
+    with pytest.raises(CommitConflict, match="another load committed version 1"):
         load(watch=ottla.lake.Observer(on_step=overtaken))
     assert values(tmp_path) == numbered(0, 300)
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
@@ -188,7 +188,7 @@ def test_loser_overtaken_while_its_task_writes_says_so(
         load(runner=run_here)
         return first + run_here(planned[1:])
 
-    with pytest.raises(LoadLost, match="another load committed version 1"):
+    with pytest.raises(CommitConflict, match="another load committed version 1"):
         load(runner=run_overtaken)
     assert values(tmp_path) == numbered(0, 300)
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))

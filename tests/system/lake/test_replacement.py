@@ -23,7 +23,7 @@ from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from ottla.lake.write.dead_letters import letters_of_table, redrive_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.upkeep.test_compacting import FORMATS
@@ -215,9 +215,9 @@ def test_rows_that_compaction_took_from_the_topic_are_a_loss(
             producer.flush()
     load(node, topic, tmp_path)
     with sync.Admin(node.bootstrap) as admin:
-        admin.compaction.of_topic(topic, CompactAction.CLEAN)
+        admin.compaction.describe_topic(topic, CompactAction.CLEAN)
         while any(
-            one.wanted_end >= 0 or one.is_running for one in admin.compaction.of_topic(topic)
+            one.wanted_end >= 0 or one.is_running for one in admin.compaction.describe_topic(topic)
         ):
             time.sleep(0.02)
     with pytest.raises(OttlaError, match=r"does not hold any more: 17 of .*--accept-loss"):
@@ -308,7 +308,7 @@ def test_a_compaction_that_takes_its_files_is_met_again(
     if times == 1:
         assert run().rows == 16
     else:
-        with pytest.raises(LoadLost, match="run it again"):
+        with pytest.raises(CommitConflict, match="run it again"):
             run()
     assert proven(node, tmp_path).rows == (27 if times == 1 else 24)
 

@@ -14,7 +14,7 @@ from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.system.lake.runners import after
 from tests.unit.lake.upkeep.test_compacting import FORMATS, table_rows
 
@@ -115,7 +115,7 @@ def test_also_of_a_replacement_unless_it_changes_columns(table: Table) -> None:
     assert table.rows() == 30
     table.write()
     typed = Decode(value=ValueFormat("string"))
-    with pytest.raises(LoadLost):
+    with pytest.raises(CommitConflict):
         table.load(
             watch=ottla.lake.Observer(
                 on_step=at("files written", lambda: table.replace(decode=typed))
@@ -136,7 +136,7 @@ def test_of_two_loads_one_is_lost_also_with_upkeep_between(table: Table, kind: F
         table.load()
         table.compact()
 
-    with pytest.raises(LoadLost, match="another load committed"):
+    with pytest.raises(CommitConflict, match="another load committed"):
         table.load(watch=ottla.lake.Observer(on_step=at("files written", both)))
     assert table.kinds() == ["load", "load", "compaction", "load", "compaction"]
     assert table.rows(kind) == 30
@@ -199,7 +199,7 @@ def test_a_compaction_whose_files_expire_is_lost(table: Table, kind: Format) -> 
     for _ in range(2):
         table.write()
         table.load(format=kind)
-    with pytest.raises(LoadLost, match="another commit"):
+    with pytest.raises(CommitConflict, match="another commit"):
         ottla.lake.compact(
             str(table.folder),
             master="here",
@@ -278,7 +278,7 @@ def test_loads_and_compactions_at_once(table: Table, kind: Format) -> None:
         while not stop.is_set():
             try:
                 ottla.lake.compact(str(table.folder), master="here")
-            except LoadLost:
+            except CommitConflict:
                 pass
             except BaseException as error:  # noqa: BLE001  # For the test to tell.
                 troubles.append(error)

@@ -9,7 +9,7 @@ from rig.nodes import Node
 
 from ottla.base.settings import BROKER_SETTINGS
 from ottla.client import BrokerRefused, NewTopic, ProducerOptions, TopicPartition, sync
-from ottla.client.admin.compaction import CompactAction, CompactionStanding
+from ottla.client.admin.compaction import CompactAction, CompactionStatus
 from ottla.record.key_map import ENTRY_BYTES
 from tests.system.cli.ottla_command import Command
 
@@ -49,25 +49,23 @@ def read(node: Node, topic: str, first: int = 0) -> Found:
         return found
 
 
-def ask(
-    node: Node, topic: str, action: CompactAction = CompactAction.DESCRIBE
-) -> CompactionStanding:
+def ask(node: Node, topic: str, action: CompactAction = CompactAction.DESCRIBE) -> CompactionStatus:
     with sync.Admin(node.bootstrap) as admin:
-        (standing,) = admin.compaction.of(TopicPartition(topic, 0), action)
-        assert isinstance(standing, CompactionStanding)
+        (standing,) = admin.compaction.describe(TopicPartition(topic, 0), action)
+        assert isinstance(standing, CompactionStatus)
         return standing
 
 
-def compact(node: Node, topic: str) -> CompactionStanding:
+def compact(node: Node, topic: str) -> CompactionStatus:
     """Have all that may be compacted now compacted, and wait for it."""
     ask(node, topic, CompactAction.CLEAN)
 
-    def done() -> CompactionStanding | None:
+    def done() -> CompactionStatus | None:
         standing = ask(node, topic)
         assert standing.failure is None
         return standing if standing.wanted_end < 0 and not standing.is_running else None
 
-    found: CompactionStanding = until(done, "the compaction")
+    found: CompactionStatus = until(done, "the compaction")
     return found
 
 

@@ -2,14 +2,14 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.cluster import cleaner_line, cleaner_row
-from ottla.client.admin.compaction import CleanerStanding
+from ottla.client.admin.compaction import CleanerStatus
 
 MINUTE_MS = 60_000
 
 
-def standing(*, logs: int = 2, due: int = 0) -> CleanerStanding:
+def standing(*, logs: int = 2, due: int = 0) -> CleanerStatus:
     last = TopicPartition("planes", 1)
-    return CleanerStanding(3, 1, logs, 0, due, 700 * due, 5, 0, last, MINUTE_MS, 1_250, ())
+    return CleanerStatus(3, 1, logs, 0, due, 700 * due, 5, 0, last, MINUTE_MS, 1_250, ())
 
 
 def test_a_cleaner_is_one_line() -> None:

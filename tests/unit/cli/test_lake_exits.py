@@ -7,14 +7,14 @@ from click.testing import CliRunner
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.exits import LakeCommands
 from ottla.lake.model.plan import RecordsLost
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
         (RecordsLost(ErrorCode.OFFSET_OUT_OF_RANGE, "gone"), 3),
-        (LoadLost(ErrorCode.CONCURRENT_TRANSACTIONS, "another load was first"), 4),
+        (CommitConflict(ErrorCode.CONCURRENT_TRANSACTIONS, "another load was first"), 4),
         (OttlaError(ErrorCode.CORRUPT_MESSAGE, "damaged"), 1),
     ],
 )

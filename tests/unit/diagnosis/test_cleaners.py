@@ -1,7 +1,7 @@
 """What is found wrong with the brokers' log cleaners."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.compaction import CleanerStanding, FailedCleaning
+from ottla.client.admin.compaction import CleanerStatus, FailedCleaning
 from ottla.diagnosis.cluster import cleaner_findings
 
 MINUTE_MS = 60_000
@@ -9,11 +9,9 @@ MINUTE_MS = 60_000
 
 def standing(
     *, threads: int = 1, logs: int = 2, due: int = 0, failed: tuple[FailedCleaning, ...] = ()
-) -> CleanerStanding:
+) -> CleanerStatus:
     last = TopicPartition("planes", 1)
-    return CleanerStanding(
-        3, threads, logs, 0, due, 700 * due, 5, 0, last, MINUTE_MS, 1_250, failed
-    )
+    return CleanerStatus(3, threads, logs, 0, due, 700 * due, 5, 0, last, MINUTE_MS, 1_250, failed)
 
 
 def test_a_cleaner_that_does_its_work_is_no_finding() -> None:

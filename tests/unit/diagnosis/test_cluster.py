@@ -2,22 +2,23 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.cluster import ClusterDescription
-from ottla.client.admin.partitions import PartitionStanding
-from ottla.client.connection.view import NO_LEADER, Address, BrokerView
+from ottla.client.admin.partitions import PartitionStatus
+from ottla.client.connection.view import NO_LEADER, Address, BrokerDescription
 from ottla.diagnosis.cluster import BrokerLoad, broker_loads, live_controller
 
 
 def cluster(*live: int, controller: int = 1) -> ClusterDescription:
     brokers = tuple(
-        BrokerView(broker_id, Address("h", 9000 + broker_id), f"r{broker_id}") for broker_id in live
+        BrokerDescription(broker_id, Address("h", 9000 + broker_id), f"r{broker_id}")
+        for broker_id in live
     )
     return ClusterDescription("c", controller, brokers)
 
 
 def standing(
     index: int, leader: int, replicas: tuple[int, ...], isr: tuple[int, ...]
-) -> PartitionStanding:
-    return PartitionStanding(TopicPartition("t", index), leader, 0, replicas, isr, 1)
+) -> PartitionStatus:
+    return PartitionStatus(TopicPartition("t", index), leader, 0, replicas, isr, 1)
 
 
 def test_the_load_of_a_broker_is_what_it_leads_and_follows() -> None:

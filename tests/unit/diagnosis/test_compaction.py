@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.compaction import CleaningPass, CompactionStanding
+from ottla.client.admin.compaction import CleaningPass, CompactionStatus
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 from ottla.diagnosis.compaction import CompactionDiagnosis, evidence, verdict
 
-STANDING = CompactionStanding(
+STANDING = CompactionStatus(
     TopicPartition("planes", 0),
     broker_id=1,
     log_start_offset=0,

@@ -3,7 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.logs import LogDirectory
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.view import NO_LEADER
 from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
 
@@ -17,9 +17,9 @@ def standing(
     index: int = 0,
     elr: tuple[int, ...] = (),
     last_known: tuple[int, ...] = (),
-) -> PartitionStanding:
+) -> PartitionStatus:
     name = TopicPartition("t", index)
-    return PartitionStanding(name, leader, 4, replicas, isr, min_isr, elr, last_known)
+    return PartitionStatus(name, leader, 4, replicas, isr, min_isr, elr, last_known)
 
 
 def only(found: list[Finding]) -> tuple[Trouble, str, str]:

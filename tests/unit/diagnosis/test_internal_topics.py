@@ -1,7 +1,7 @@
 """Internal topics with fewer replicas than they were meant to have."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.diagnosis.cluster import too_few_replicas
 
 FACTORS = {
@@ -10,8 +10,8 @@ FACTORS = {
 }
 
 
-def standing(topic: str, *replicas: int) -> PartitionStanding:
-    return PartitionStanding(TopicPartition(topic, 0), replicas[0], 0, replicas, replicas, 1)
+def standing(topic: str, *replicas: int) -> PartitionStatus:
+    return PartitionStatus(TopicPartition(topic, 0), replicas[0], 0, replicas, replicas, 1)
 
 
 def test_only_internal_topics_that_could_have_more_are_found() -> None:

@@ -1,16 +1,16 @@
 """What groups lose by retention, and when."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.logs import RetentionStanding, TimeLeft
+from ottla.client.admin.logs import RetentionStatus, TimeLeft
 from ottla.diagnosis.retention import GroupLoss, ReaderStanding, in_words, loss_of, readers_of
 
 HOUR_MS = 3_600_000
 
 
-def standing(*left_ms: int | None, **readers: int) -> RetentionStanding:
+def standing(*left_ms: int | None, **readers: int) -> RetentionStatus:
     """A partition with offsets 100 to 250."""
     times = tuple(TimeLeft(100, left, "retention.ms") for left in left_ms)
-    return RetentionStanding(
+    return RetentionStatus(
         TopicPartition("t", 0),
         broker_id=1,
         log_start_offset=100,

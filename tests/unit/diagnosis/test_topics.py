@@ -2,17 +2,17 @@
 
 from uuid import UUID
 
-from ottla.client.connection.view import NO_LEADER, PartitionView, TopicView
+from ottla.client.connection.view import NO_LEADER, PartitionDescription, TopicDescription
 from ottla.diagnosis.groups import total_lag
 from ottla.diagnosis.partitions import PartitionOffsets, brokers_down, fewest_alive
 
-VIEW = TopicView(
+VIEW = TopicDescription(
     "t",
     UUID(int=1),
     False,
     (
-        PartitionView(0, 1, 0, (1, 2, 3), (1, 2)),
-        PartitionView(1, NO_LEADER, 0, (3, 4, 2), ()),
+        PartitionDescription(0, 1, 0, (1, 2, 3), (1, 2)),
+        PartitionDescription(1, NO_LEADER, 0, (3, 4, 2), ()),
     ),
 )
 

@@ -15,7 +15,7 @@ from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.markers import Heads
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.unit.lake.tables import commit, manifest_path, written
 from tests.unit.lake.test_table_races import Stopped
 
@@ -167,7 +167,7 @@ def test_wherever_a_load_stands_still_no_proof_and_no_other_load_fails(tmp_path:
         for _ in range(2):
             commit(other, 2)
             assert verify().problems == [], call
-        with suppress(LoadLost):
+        with suppress(CommitConflict):
             slow.go_on()
         found = verify()
         assert (found.problems, found.loads) == ([], other.latest()[0].version), call  # type: ignore[union-attr]

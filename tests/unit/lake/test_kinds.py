@@ -13,7 +13,7 @@ from ottla.lake.job.output import ParquetOutput
 from ottla.lake.model.manifest import DataFile, Kind, Manifest, from_bytes, next_manifest, to_bytes
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake.tables import TOPIC, commit, data_file, forge, manifest_path, rows, written
 
@@ -165,7 +165,7 @@ def test_a_writer_that_was_taken_over_is_fenced(tmp_path: Path) -> None:
     late = written(table, 5, "d" * 32)
     started = open_table(str(tmp_path))
     started.commit(following(started, "epoch"))
-    with pytest.raises(FencedWriter, match=r"epoch 1 has taken .* which has epoch 0"):
+    with pytest.raises(WriterFenced, match=r"epoch 1 has taken .* which has epoch 0"):
         table.commit(late)
     commit(table, 5)
     newest, _ = table.latest()
@@ -177,7 +177,7 @@ def test_a_load_that_lost_to_its_own_epoch_is_no_fenced_writer(tmp_path: Path) -
     table = open_table(str(tmp_path))
     late = written(table, 5, "d" * 32)
     commit(table, 10)
-    with pytest.raises(LoadLost):
+    with pytest.raises(CommitConflict):
         table.commit(late)
 
 

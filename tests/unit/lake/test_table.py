@@ -13,7 +13,7 @@ from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, next_manif
 from ottla.lake.tables import data_files
 from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake import tables as made
 
@@ -64,7 +64,7 @@ def test_two_at_once_one_wins_the_other_says_so(tmp_path: Path) -> None:
     plan_a, plan_b = load(first, LOAD_A, 10), load(second, LOAD_B, 10)
     second.commit(plan_b)
 
-    with pytest.raises(LoadLost, match="another load committed version 1"):
+    with pytest.raises(CommitConflict, match="another load committed version 1"):
         first.commit(plan_a)
     assert [m.load_id for m in first.history()] == [LOAD_B]
     assert first.remove_orphans() == [Path(plan_a.files[0].path).name]

@@ -1,15 +1,15 @@
 """Which partitions a balance gives back to their first replica, and what a drain cannot move."""
 
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.operations.moves import MovePlan
 from ottla.operations.placement import BalancePlan, led_by_others
 
 
 def standing(
     index: int, leader: int, replicas: tuple[int, ...], isr: tuple[int, ...]
-) -> PartitionStanding:
-    return PartitionStanding(TopicPartition("t", index), leader, 0, replicas, isr, 1)
+) -> PartitionStatus:
+    return PartitionStatus(TopicPartition("t", index), leader, 0, replicas, isr, 1)
 
 
 STANDINGS = [

@@ -2,15 +2,15 @@
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.view import NO_LEADER
 from ottla.operations.election import Election, election
 
 NAME = TopicPartition("t", 0)
 
 
-def standing(leader: int) -> PartitionStanding:
-    return PartitionStanding(NAME, leader, 3, (1, 2), (1, 2), 1)
+def standing(leader: int) -> PartitionStatus:
+    return PartitionStatus(NAME, leader, 3, (1, 2), (1, 2), 1)
 
 
 def test_an_election_is_held_not_needed_or_refused() -> None:

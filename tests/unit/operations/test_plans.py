@@ -4,14 +4,14 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.admin.partitions import PartitionStanding, Reassignment
+from ottla.client.admin.partitions import PartitionStatus, Reassignment
 from ottla.operations.moves import Move, MoveProgress, from_json, move_plan, progress_of, to_json
 
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def standing(name: TopicPartition, *replicas: int) -> PartitionStanding:
-    return PartitionStanding(name, replicas[0], 0, replicas, replicas, 1)
+def standing(name: TopicPartition, *replicas: int) -> PartitionStatus:
+    return PartitionStatus(name, replicas[0], 0, replicas, replicas, 1)
 
 
 def test_a_plan_costs_the_replicas_that_brokers_do_not_have_yet() -> None:

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
-from ottla.client.connection.view import PartitionView, TopicView
+from ottla.client.connection.view import PartitionDescription, TopicDescription
 from ottla.operations.topics import CreatedTopic
 
 VALUES = {
@@ -17,7 +17,9 @@ VALUES = {
 
 
 def created(*live: int) -> CreatedTopic:
-    view = TopicView("t", UUID(int=1), False, (PartitionView(0, 1, 0, (1, 2, 3), (1,)),))
+    view = TopicDescription(
+        "t", UUID(int=1), False, (PartitionDescription(0, 1, 0, (1, 2, 3), (1,)),)
+    )
     configs = {
         name: ConfigEntry(name, value, ConfigSource.TOPIC, False, False)
         for name, value in VALUES.items()

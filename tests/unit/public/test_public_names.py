@@ -3,7 +3,8 @@
 `names.txt` has a line for each public name, each public member of its classes, and whatever else
 `dir` shows of a client.
 `python tests/unit/public/test_public_names.py` writes it anew: look at the difference before you
-commit it, since every line that goes breaks somebody's program.
+commit it, since every line that goes breaks somebody's program. The list is frozen for 0.1: a
+commit that changes it needs a line in CHANGELOG.md.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
@@ -42,9 +42,9 @@ def naive(
     """Kafka's documented rules, one ACL after the other."""
     allowed = protected = False
     for acl in acls:
-        if acl.pattern.type is not kind:
+        if acl.pattern.resource_type is not kind:
             continue
-        if acl.pattern.kind is PatternType.PREFIXED:
+        if acl.pattern.pattern_type is PatternType.PREFIXED:
             if not name.startswith(acl.pattern.name):
                 continue
         elif acl.pattern.name not in ("*", name):
@@ -94,21 +94,21 @@ def naive_any(
     here = [
         acl
         for acl in acls
-        if acl.pattern.type is kind
+        if acl.pattern.resource_type is kind
         and acl.operation in (operation, AclOperation.ALL)
         and acl.principal in (f"{principal.type}:{principal.name}", "User:*")
         and acl.host in {"*", host} | _WIDER[host]
     ]
     deny = [acl.pattern for acl in here if acl.permission is Permission.DENY]
     allow = [acl.pattern for acl in here if acl.permission is Permission.ALLOW]
-    if any(each.kind is PatternType.LITERAL and each.name == "*" for each in deny):
+    if any(each.pattern_type is PatternType.LITERAL and each.name == "*" for each in deny):
         return False
-    if any(each.kind is PatternType.LITERAL and each.name == "*" for each in allow):
+    if any(each.pattern_type is PatternType.LITERAL and each.name == "*" for each in allow):
         return True
     for each in allow:
-        covered = each in deny and each.kind is PatternType.LITERAL
+        covered = each in deny and each.pattern_type is PatternType.LITERAL
         for denied in deny:
-            if denied.kind is PatternType.PREFIXED and each.name.startswith(denied.name):
+            if denied.pattern_type is PatternType.PREFIXED and each.name.startswith(denied.name):
                 covered = True
         if not covered:
             return True
@@ -118,7 +118,7 @@ def naive_any(
 def random_acl(rng: random.Random) -> Acl:
     kind = PatternType.PREFIXED if rng.random() < 0.4 else PatternType.LITERAL
     return Acl(
-        Pattern(rng.choice(KINDS), rng.choice(NAMES), kind),
+        ResourcePattern(rng.choice(KINDS), rng.choice(NAMES), kind),
         rng.choice(PRINCIPALS),
         rng.choice(HOSTS),
         rng.choice(OPERATIONS),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.acl_doubts import acl_doubts
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 
-TOPIC = Pattern(AclResource.TOPIC, "flights")
+TOPIC = ResourcePattern(AclResource.TOPIC, "flights")
 
 
 def doubts(principal="User:bob", host="*", operation=AclOperation.READ, pattern=TOPIC):
@@ -26,8 +26,8 @@ def doubts(principal="User:bob", host="*", operation=AclOperation.READ, pattern=
         ({"host": "localhost"}, "is no address"),
         ({"host": "10.0.0.1 "}, "is no address"),
         ({"operation": AclOperation.CREATE_TOKENS}, "only for alter, alter-configs, create"),
-        ({"pattern": Pattern(AclResource.TOPIC, "fl*")}, "--prefixed"),
-        ({"pattern": Pattern(AclResource.TOPIC, "*", PatternType.PREFIXED)}, "--prefixed"),
+        ({"pattern": ResourcePattern(AclResource.TOPIC, "fl*")}, "--prefixed"),
+        ({"pattern": ResourcePattern(AclResource.TOPIC, "*", PatternType.PREFIXED)}, "--prefixed"),
     ],
 )
 def test_an_acl_that_meets_no_request_is_said(given, words):
@@ -43,9 +43,9 @@ def test_an_acl_that_meets_no_request_is_said(given, words):
         {"principal": "User:*", "host": "10.0.0.7"},
         {"host": "10.0.0.0/8"},
         {"principal": "User:CN=bob,OU=log; tools", "host": "fe80::1"},
-        {"pattern": Pattern(AclResource.TOPIC, "*")},
-        {"pattern": Pattern(AclResource.TOPIC, "fl-", PatternType.PREFIXED)},
-        {"pattern": Pattern(AclResource.GROUP, "any name*")},
+        {"pattern": ResourcePattern(AclResource.TOPIC, "*")},
+        {"pattern": ResourcePattern(AclResource.TOPIC, "fl-", PatternType.PREFIXED)},
+        {"pattern": ResourcePattern(AclResource.GROUP, "any name*")},
         {"operation": AclOperation.ALL},
     ],
 )
@@ -57,5 +57,5 @@ def test_usual_acls_are_beyond_doubt(given):
 @pytest.mark.parametrize("kind", [kind for kind in AclResource if kind > AclResource.ANY])
 def test_describing_is_for_all_that_has_a_description(kind):
     """Each type of resource has operations; those of users are about tokens alone."""
-    found = doubts(operation=AclOperation.DESCRIBE, pattern=Pattern(kind, "x"))
+    found = doubts(operation=AclOperation.DESCRIBE, pattern=ResourcePattern(kind, "x"))
     assert bool(found) == (kind is AclResource.USER)

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.security.acl import Acl, AclFilter, Pattern, check_acl
+from ottla.security.acl import Acl, AclFilter, ResourcePattern, check_acl
 from ottla.security.authorizer import Authorizer, RulingReason
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal, parse_principal, parse_super_users
@@ -31,7 +31,7 @@ def rule(
     principal: str = "User:alice",
     host: str = "*",
 ) -> Acl:
-    return Acl(Pattern(TOPIC, name, kind), principal, host, operation, permission)
+    return Acl(ResourcePattern(TOPIC, name, kind), principal, host, operation, permission)
 
 
 def deny(name: str, operation: AclOperation = READ, kind: PatternType = LITERAL) -> Acl:
@@ -129,7 +129,7 @@ def test_a_change_of_rules_holds_at_once() -> None:
     asked = authorizer(rule("t"), rule("t", WRITE))
     assert allows(asked, "t")
     version = asked.version
-    asked.set_pattern(Pattern(TOPIC, "t"), [rule("t", WRITE)])
+    asked.set_pattern(ResourcePattern(TOPIC, "t"), [rule("t", WRITE)])
     assert not allows(asked, "t")
     assert asked.version > version
 
@@ -137,7 +137,9 @@ def test_a_change_of_rules_holds_at_once() -> None:
 def test_removing_one_rule_leaves_its_siblings() -> None:
     """CVE-2024-27309: the other rules of a resource, a DENY among them, go on to hold."""
     asked = authorizer(rule("t"), deny("t", WRITE), rule("t", WRITE, principal="User:*"))
-    asked.set_pattern(Pattern(TOPIC, "t"), [deny("t", WRITE), rule("t", WRITE, principal="User:*")])
+    asked.set_pattern(
+        ResourcePattern(TOPIC, "t"), [deny("t", WRITE), rule("t", WRITE, principal="User:*")]
+    )
     assert not allows(asked, "t", WRITE)
     assert asked.allows(BOB, "h", WRITE, TOPIC, "t")
 
@@ -204,13 +206,13 @@ def test_filters_find_what_kafka_finds() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Acl(Pattern(AclResource.ANY, "t"), "User:a", "*", READ, Permission.ALLOW),
-        Acl(Pattern(TOPIC, "t", PatternType.MATCH), "User:a", "*", READ, Permission.ALLOW),
-        Acl(Pattern(TOPIC, ""), "User:a", "*", READ, Permission.ALLOW),
-        Acl(Pattern(TOPIC, "t"), "alice", "*", READ, Permission.ALLOW),
-        Acl(Pattern(TOPIC, "t"), "User:a", "*", AclOperation.ANY, Permission.ALLOW),
-        Acl(Pattern(TOPIC, "t"), "User:a", "*", READ, Permission.ANY),
-        Acl(Pattern(AclResource.CLUSTER, "mine"), "User:a", "*", READ, Permission.ALLOW),
+        Acl(ResourcePattern(AclResource.ANY, "t"), "User:a", "*", READ, Permission.ALLOW),
+        Acl(ResourcePattern(TOPIC, "t", PatternType.MATCH), "User:a", "*", READ, Permission.ALLOW),
+        Acl(ResourcePattern(TOPIC, ""), "User:a", "*", READ, Permission.ALLOW),
+        Acl(ResourcePattern(TOPIC, "t"), "alice", "*", READ, Permission.ALLOW),
+        Acl(ResourcePattern(TOPIC, "t"), "User:a", "*", AclOperation.ANY, Permission.ALLOW),
+        Acl(ResourcePattern(TOPIC, "t"), "User:a", "*", READ, Permission.ANY),
+        Acl(ResourcePattern(AclResource.CLUSTER, "mine"), "User:a", "*", READ, Permission.ALLOW),
     ],
 )
 def test_an_acl_that_kafka_refuses_is_refused(wrong: Acl) -> None:
@@ -231,7 +233,7 @@ def test_the_nodes_of_the_store_hold_every_acl() -> None:
     """Names are free text; a node that is no pattern's is none."""
     for name in ("flights", "a/b%c~d", "*", "..", "é ü"):
         for kind in (LITERAL, PREFIXED):
-            pattern = Pattern(AclResource.TRANSACTIONAL_ID, name, kind)
+            pattern = ResourcePattern(AclResource.TRANSACTIONAL_ID, name, kind)
             path = acl_path(pattern)
             assert path.count("/") == 5
             assert pattern_of(path) == pattern
@@ -243,7 +245,7 @@ def test_the_nodes_of_the_store_hold_every_acl() -> None:
 
 def test_a_node_that_cannot_be_read_opens_nothing() -> None:
     """Its pattern denies every user; other patterns are as before."""
-    pattern = Pattern(TOPIC, "t")
+    pattern = ResourcePattern(TOPIC, "t")
     for data in (b"{", b"[]", b'{"acls":[{}]}', b'{"acls":[{"principal":"User:a","host":"*"}]}'):
         with pytest.raises(OttlaError):
             decode_acls("/config/acls/literal/Topic/t", pattern, data)

@@ -25,7 +25,7 @@ from ottla.coordination.interface.store import (
     Store,
     parent_of,
 )
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.authorizer import Authorizer
 from ottla.security.principal import parse_super_users
 from ottla.security.rules import AclRules
@@ -133,7 +133,7 @@ class Acls:
             _log.info("ACL deleted: %s", acl)
 
     async def _write(
-        self, pattern: Pattern, *, adding: Iterable[Acl] = (), deleting: Iterable[Acl] = ()
+        self, pattern: ResourcePattern, *, adding: Iterable[Acl] = (), deleting: Iterable[Acl] = ()
     ) -> None:
         """Change the ACLs of a pattern in the store and apply them; retries on conflicts."""
         path, gone = acl_path(pattern), frozenset(deleting)
@@ -163,14 +163,14 @@ def _operation(path: str, node: Node | None, acls: list[Acl]) -> Operation | Non
     return Set(path, encode_acls(acls), node.version)
 
 
-def _by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, list[Acl]]:
-    patterns: dict[Pattern, list[Acl]] = {}
+def _by_pattern(acls: Iterable[Acl]) -> Mapping[ResourcePattern, list[Acl]]:
+    patterns: dict[ResourcePattern, list[Acl]] = {}
     for acl in acls:
         patterns.setdefault(acl.pattern, []).append(acl)
     return patterns
 
 
-def _readable(path: str, pattern: Pattern, node: Node | None) -> list[Acl]:
+def _readable(path: str, pattern: ResourcePattern, node: Node | None) -> list[Acl]:
     if node is None:
         return []
     try:

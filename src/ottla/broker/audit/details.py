@@ -11,7 +11,7 @@ from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.configs.requests import Resource, settings_need
 from ottla.broker.requests.auditing import AdminChange, Need, cluster_need, topic_need
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.audit.chain import bounded, canonical
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 
@@ -139,7 +139,7 @@ class AclFields(Protocol):
 def acl_text(acl: AclFields, pattern_type: int) -> str:
     """Return the text of an ACL for audit lines."""
     try:
-        pattern = Pattern(
+        pattern = ResourcePattern(
             AclResource(acl.resource_type), acl.resource_name, PatternType(pattern_type)
         )
         operation, permission = AclOperation(acl.operation), Permission(acl.permission_type)

@@ -10,7 +10,7 @@ from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.security.acl import Acl, AclFilter, Pattern, check_acl
+from ottla.security.acl import Acl, AclFilter, ResourcePattern, check_acl, check_filter
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.wire.messages.acls import (
     AclCreation,
@@ -78,7 +78,7 @@ class CreateAcls(Handler):
 def _acl(creation: AclCreation) -> Acl:
     try:
         return Acl(
-            Pattern(
+            ResourcePattern(
                 AclResource(creation.resource_type),
                 creation.resource_name,
                 PatternType(creation.resource_pattern_type),
@@ -178,9 +178,9 @@ def _deleted(matching: list[Acl]) -> DeleteAclsFilterResult:
 def _matching(acl: Acl) -> DeleteAclsMatchingAcl:
     return DeleteAclsMatchingAcl(
         error_message=None,
-        resource_type=acl.pattern.type,
+        resource_type=acl.pattern.resource_type,
         resource_name=acl.pattern.name,
-        pattern_type=acl.pattern.kind,
+        pattern_type=acl.pattern.pattern_type,
         principal=acl.principal,
         host=acl.host,
         operation=acl.operation,
@@ -207,15 +207,15 @@ class DescribeAcls(Handler):
     def handle(self, _request: RequestContext, body: DescribeAclsRequest) -> DescribeAclsResponse:
         """Return the ACLs, grouped by pattern."""
         acls = require_acls(self.acls)
-        found: dict[Pattern, DescribeAclsResource] = {}
+        found: dict[ResourcePattern, DescribeAclsResource] = {}
         for acl in acls.matching(acl_filter(body)):
             pattern = acl.pattern
             resource = found.setdefault(
                 pattern,
                 DescribeAclsResource(
-                    resource_type=pattern.type,
+                    resource_type=pattern.resource_type,
                     resource_name=pattern.name,
-                    pattern_type=pattern.kind,
+                    pattern_type=pattern.pattern_type,
                 ),
             )
             resource.acls.append(
@@ -245,5 +245,5 @@ def acl_filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"The ACL filter holds an unknown {error}"
         ) from error
-    wanted.check()
+    check_filter(wanted)
     return wanted

@@ -52,7 +52,7 @@ async def partitions(admin: Admin, incomplete: str) -> list[str]:
     found = [view.name for view in views]
     for view in views:
         if incomplete.startswith(view.name):
-            found += [f"{view.name}-{one.index}" for one in view.partitions]
+            found += [f"{view.name}-{one.partition}" for one in view.partitions]
     return found
 
 

@@ -40,9 +40,9 @@ def _code_of(error: OttlaError) -> int | None:
     """Return the exit code for an error that has its own code, else None."""
     try:
         from ottla.lake.model.plan import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
-        from ottla.lake.tables.table import LoadLost  # noqa: PLC0415  # As above.
+        from ottla.lake.tables.table import CommitConflict  # noqa: PLC0415  # As above.
     except ImportError:
         return None
     if isinstance(error, RecordsLost):
         return REFUSED_BY_RECORDS
-    return LOST_THE_RACE if isinstance(error, LoadLost) else None
+    return LOST_THE_RACE if isinstance(error, CommitConflict) else None

@@ -176,7 +176,7 @@ class RepeatedRun:
             on_progress=self._line.on_progress,
             on_commit=self._done,
             on_run=self._done,
-            on_trouble=self._on_trouble,
+            on_error=self._on_error,
             on_recovery=self._on_recovery,
             stop=self._stop,
         )
@@ -198,7 +198,7 @@ class RepeatedRun:
         self._line.end()
         self._on_done(result)
 
-    def _on_trouble(self, error: OttlaError) -> None:
+    def _on_error(self, error: OttlaError) -> None:
         from ottla.lake.source.cluster import is_outage  # noqa: PLC0415  # Arrow is an extra.
 
         self._line.end()

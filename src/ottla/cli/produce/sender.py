@@ -16,10 +16,10 @@ from ottla.cli.produce.lines import lines_of
 from ottla.client import (
     BrokerRefused,
     ClientError,
+    ConfigResourceType,
     Delivery,
     Producer,
     ProducerOptions,
-    ResourceKind,
 )
 from ottla.client.connection.cluster import connections_of
 from ottla.client.producer.options import Acks, Codec
@@ -209,7 +209,7 @@ async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
         if sent.created:
             return _BATCH_BYTES
         try:
-            configs = await admin.configs.describe(ResourceKind.TOPIC, topic, [_LIMIT])
+            configs = await admin.configs.describe(ConfigResourceType.TOPIC, topic, [_LIMIT])
         except BrokerRefused:
             # A user may have permission to write but not to read settings.
             return _BATCH_BYTES

@@ -17,10 +17,10 @@ from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import matching, regex
 from ottla.cli.text.settings import change_rows, changed_rows, show_notes, show_remarks
 from ottla.client.admin import Admin
-from ottla.client.admin.configs import ConfigEntry, ResourceKind
-from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.configs import ConfigEntry, ConfigResourceType
+from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import connections_of
-from ottla.client.connection.view import TopicView
+from ottla.client.connection.view import TopicDescription
 from ottla.diagnosis.consequences import after_creation, after_growth, notes
 from ottla.diagnosis.partitions import PartitionOffsets, offsets_of
 from ottla.operations.settings import SettingChanges, change_settings
@@ -103,9 +103,9 @@ async def alter(
     before = await admin.topics.describe(name)
     done = SettingChanges()
     if changes:
-        done = await change_settings(admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS)
+        done = await change_settings(admin, ConfigResourceType.TOPIC, name, changes, TOPIC_SETTINGS)
     if partitions is not None:
-        await admin.topics.grow(name, partitions)
+        await admin.topics.create_partitions(name, partitions)
     after = await admin.topics.describe(name)
     changed = change_rows(done)
     if form == "json":
@@ -130,7 +130,7 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
     ottla topic delete flights planes --yes
     """  # noqa: D301
 
-    async def look(admin: Admin) -> list[tuple[TopicView, int]]:
+    async def look(admin: Admin) -> list[tuple[TopicDescription, int]]:
         views = await admin.topics.describe_all(names)
         return [
             (view, sum(one.offset_count for one in await offsets_of(admin, view))) for view in views
@@ -220,7 +220,7 @@ async def describe(
     if conditions:
         rows = [
             standing_row(one)
-            for one in await admin.partitions.standings(names or None)
+            for one in await admin.partitions.describe(names or None)
             if any(condition(one) for condition in conditions)
         ]
         show(form, rows, _STANDING_COLUMNS, empty="there is no such partition")
@@ -229,7 +229,7 @@ async def describe(
         _Topic(
             view,
             await offsets_of(admin, view),
-            await admin.configs.describe(ResourceKind.TOPIC, view.name),
+            await admin.configs.describe(ConfigResourceType.TOPIC, view.name),
         )
         for view in await admin.topics.describe_all(names)
     ]
@@ -248,7 +248,7 @@ async def describe(
 class _Topic:
     """A topic as the brokers describe it."""
 
-    view: TopicView
+    view: TopicDescription
     partitions: list[PartitionOffsets]
     configs: Mapping[str, ConfigEntry]
 
@@ -285,7 +285,7 @@ def _show_topic(found: _Topic) -> None:
 
 def _partition_row(one: PartitionOffsets) -> dict[str, Any]:
     return {
-        "partition": one.view.index,
+        "partition": one.view.partition,
         "leader": one.leader,
         "leader_epoch": one.view.leader_epoch,
         "replicas": list(one.view.replicas),
@@ -295,12 +295,12 @@ def _partition_row(one: PartitionOffsets) -> dict[str, Any]:
     }
 
 
-Condition = Callable[[PartitionStanding], bool]
+Condition = Callable[[PartitionStatus], bool]
 
 _STANDING_COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
 
 
-def standing_row(one: PartitionStanding) -> dict[str, Any]:
+def standing_row(one: PartitionStatus) -> dict[str, Any]:
     """Return the state of one partition, for a table or JSON."""
     return {
         "partition": str(one.name),
@@ -313,7 +313,7 @@ def standing_row(one: PartitionStanding) -> dict[str, Any]:
     }
 
 
-def topic_row(view: TopicView) -> dict[str, Any]:
+def topic_row(view: TopicDescription) -> dict[str, Any]:
     """Return the topic's name, id, and numbers of partitions and replicas."""
     return {
         "name": view.name,

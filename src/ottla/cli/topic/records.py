@@ -15,7 +15,7 @@ from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.cli.text.words import Position, interval, moment, position
 from ottla.client.admin import Admin
-from ottla.client.admin.compaction import CompactAction, CompactionStanding
+from ottla.client.admin.compaction import CompactAction, CompactionStatus
 from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.partitions import Offsets, offsets_at, topic_sizes
@@ -144,8 +144,8 @@ def compact(
 
 
 def _estimate(name: str, bootstrap: str, form: str) -> None:
-    async def work(admin: Admin) -> list[CompactionStanding]:
-        return await admin.compaction.of_topic(name, CompactAction.ESTIMATE)
+    async def work(admin: Admin) -> list[CompactionStatus]:
+        return await admin.compaction.describe_topic(name, CompactAction.ESTIMATE)
 
     rows = []
     for one in with_admin(bootstrap, work):

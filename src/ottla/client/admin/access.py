@@ -7,7 +7,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import check
 from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.wire.messages.acls import (
     AclCreation,
@@ -57,9 +57,9 @@ class AccessRules:
         """
         creations = [
             AclCreation(
-                resource_type=acl.pattern.type,
+                resource_type=acl.pattern.resource_type,
                 resource_name=acl.pattern.name,
-                resource_pattern_type=acl.pattern.kind,
+                resource_pattern_type=acl.pattern.pattern_type,
                 principal=acl.principal,
                 host=acl.host,
                 operation=acl.operation,
@@ -91,9 +91,9 @@ class AccessRules:
 def _fields(wanted: AclFilter) -> dict[str, Any]:
     """Return the fields of a filter for a request."""
     return {
-        "resource_type_filter": wanted.type,
+        "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.name,
-        "pattern_type_filter": wanted.kind,
+        "pattern_type_filter": wanted.pattern_type,
         "principal_filter": wanted.principal,
         "host_filter": wanted.host,
         "operation": wanted.operation,
@@ -101,13 +101,13 @@ def _fields(wanted: AclFilter) -> dict[str, Any]:
     }
 
 
-def _pattern(answer: DescribeAclsResource | DeleteAclsMatchingAcl) -> Pattern:
-    return Pattern(
+def _pattern(answer: DescribeAclsResource | DeleteAclsMatchingAcl) -> ResourcePattern:
+    return ResourcePattern(
         AclResource(answer.resource_type), answer.resource_name, PatternType(answer.pattern_type)
     )
 
 
-def _acl(pattern: Pattern, answer: AclDescription | DeleteAclsMatchingAcl) -> Acl:
+def _acl(pattern: ResourcePattern, answer: AclDescription | DeleteAclsMatchingAcl) -> Acl:
     return Acl(
         pattern,
         answer.principal,

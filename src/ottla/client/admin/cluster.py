@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ottla.client.admin.calls import Calls
 from ottla.client.common.arguments import checks_calls
 from ottla.client.common.errors import check
-from ottla.client.connection.view import BrokerView
+from ottla.client.connection.view import BrokerDescription
 from ottla.wire.messages.cluster import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
@@ -19,7 +19,7 @@ class ClusterDescription:
 
     cluster_id: str | None
     controller_id: int
-    brokers: tuple[BrokerView, ...]
+    brokers: tuple[BrokerDescription, ...]
 
 
 @checks_calls()

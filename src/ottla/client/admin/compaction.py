@@ -51,7 +51,7 @@ class CleaningPass:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionStanding:
+class CompactionStatus:
     """The state of the replica on one broker. Sizes in bytes, times in ms; -1 means none.
 
     Offsets [first_dirty, end) may be cleaned now; `bound` names what limits `end`.
@@ -98,7 +98,7 @@ class FailedCleaning:
 
 
 @dataclass(frozen=True, slots=True)
-class CleanerStanding:
+class CleanerStatus:
     """The state of a broker's cleaner; `threads` 0 means that it is switched off.
 
     Of its compacted `logs`, `running` are being cleaned now, and `due` more wait for cleaning, with
@@ -127,9 +127,9 @@ class Compaction:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def of(
+    async def describe(
         self, partition: TopicPartition, action: CompactAction | ActionName = CompactAction.DESCRIBE
-    ) -> list[CompactionStanding]:
+    ) -> list[CompactionStatus]:
         """Return the state of each replica of `partition`, by broker, after starting `action`.
 
         Raises UnknownTopic, ConnectionFailed if a replica's broker is not reachable, BrokerRefused
@@ -151,13 +151,13 @@ class Compaction:
             standings.append(_standing(partition, broker_id, answer))
         return standings
 
-    async def cleaners(self, patience_s: float = 5.0) -> list[CleanerStanding]:
+    async def cleaners(self, patience_s: float = 5.0) -> list[CleanerStatus]:
         """Return the state of each live broker's cleaner.
 
         Brokers are left out if they do not answer within `patience_s`, are not Ottla's, or too old.
         """
 
-        async def ask(broker_id: int) -> CleanerStanding:
+        async def ask(broker_id: int) -> CleanerStatus:
             answer = await self._calls.cluster.ask(
                 broker_id, DescribeCleanerRequest(), DescribeCleanerResponse
             )
@@ -167,22 +167,20 @@ class Compaction:
         live = await self._calls.retried(self._calls.brokers)
         return await self._calls.each_in_time(live, ask, patience_s)
 
-    async def of_topic(
+    async def describe_topic(
         self, topic: str, action: CompactAction | ActionName = CompactAction.DESCRIBE
-    ) -> list[CompactionStanding]:
-        """Return what `of` returns, for all partitions of a topic."""
+    ) -> list[CompactionStatus]:
+        """Return what `describe` returns, for all partitions of a topic."""
         view = await self._calls.cluster.topic(topic)
-        found: list[CompactionStanding] = []
+        found: list[CompactionStatus] = []
         for entry in view.partitions:
-            found += await self.of(TopicPartition(topic, entry.index), action)
+            found += await self.describe(TopicPartition(topic, entry.partition), action)
         return found
 
 
-def _standing(
-    name: TopicPartition, broker_id: int, answer: CompactLogResponse
-) -> CompactionStanding:
+def _standing(name: TopicPartition, broker_id: int, answer: CompactLogResponse) -> CompactionStatus:
     return filled(
-        CompactionStanding,
+        CompactionStatus,
         answer,
         name=name,
         broker_id=broker_id,
@@ -191,10 +189,10 @@ def _standing(
     )
 
 
-def _cleaner(broker_id: int, answer: DescribeCleanerResponse) -> CleanerStanding:
+def _cleaner(broker_id: int, answer: DescribeCleanerResponse) -> CleanerStatus:
     last = answer.last[0] if answer.last else None
     return filled(
-        CleanerStanding,
+        CleanerStatus,
         answer,
         broker_id=broker_id,
         passes=answer.pass_count,

@@ -22,7 +22,7 @@ from ottla.wire.messages.configs import (
 )
 
 
-class ResourceKind(IntEnum):
+class ConfigResourceType(IntEnum):
     """The kinds of resources that have settings."""
 
     TOPIC = 2
@@ -89,7 +89,7 @@ class Configs:
 
     async def describe(
         self,
-        kind: ResourceKind | ResourceName,
+        kind: ConfigResourceType | ResourceName,
         name: str,
         keys: Names | None = None,
         *,
@@ -123,7 +123,7 @@ class Configs:
 
     async def alter(
         self,
-        kind: ResourceKind | ResourceName,
+        kind: ConfigResourceType | ResourceName,
         name: str,
         changes: Mapping[str, str | None],
         *,
@@ -168,9 +168,9 @@ class Configs:
 
         await self._calls.retried(alter)
 
-    async def _whom_to_ask(self, kind: ResourceKind, name: str) -> int:
+    async def _whom_to_ask(self, kind: ConfigResourceType, name: str) -> int:
         """Return the id of the broker to ask; only the broker itself knows its own settings."""
-        if kind in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER) and name:
+        if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) and name:
             if not name.isdecimal():
                 raise ClientError(
                     ErrorCode.INVALID_REQUEST, f"a broker is named by its id, not {name!r}"
@@ -194,8 +194,8 @@ def _entry(result: DescribeConfigsResourceResult) -> ConfigEntry:
     )
 
 
-def _resource_kind(kind: ResourceKind | ResourceName) -> ResourceKind:
-    return kind if isinstance(kind, ResourceKind) else ResourceKind[kind.upper()]
+def _resource_kind(kind: ConfigResourceType | ResourceName) -> ConfigResourceType:
+    return kind if isinstance(kind, ConfigResourceType) else ConfigResourceType[kind.upper()]
 
 
 def _source(number: int) -> ConfigSource:
@@ -207,6 +207,6 @@ def _source(number: int) -> ConfigSource:
 
 def _named(kind: int, name: str) -> str:
     """Name a resource for messages: `topic 'flights'`, `all brokers`."""
-    if kind == ResourceKind.BROKER and not name:
+    if kind == ConfigResourceType.BROKER and not name:
         return "all brokers"
-    return f"{ResourceKind(kind).name.lower()} {name!r}"
+    return f"{ConfigResourceType(kind).name.lower()} {name!r}"

@@ -34,7 +34,7 @@ class DecisionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class DecisionHistory:
     """The decision records of all brokers, sorted by time.
 
     `silent` lists the brokers that did not answer.
@@ -51,7 +51,9 @@ class Decisions:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def about(self, partition: TopicPartition, kinds: Names | None = None) -> Story:
+    async def describe(
+        self, partition: TopicPartition, kinds: Names | None = None
+    ) -> DecisionHistory:
         """Return the decision records of live brokers about `partition`.
 
         `kinds` None means all kinds.
@@ -82,11 +84,11 @@ class Decisions:
                 continue
             records += [filled(DecisionRecord, one) for one in answer.decisions]
         records.sort(key=lambda record: (record.at_ms, record.leader_epoch))
-        return Story(tuple(records), silent)
+        return DecisionHistory(tuple(records), silent)
 
 
 @dataclass(frozen=True, slots=True)
-class RebalanceStory:
+class RebalanceHistory:
     """The rebalances of a group with the ids of their brokers, sorted by start time.
 
     `silent` lists the brokers that did not answer.
@@ -103,7 +105,7 @@ class Rebalances:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def of(self, group_id: str) -> RebalanceStory:
+    async def describe(self, group_id: str) -> RebalanceHistory:
         """Return the rebalances of a group that live brokers coordinated and still remember.
 
         Raises UnsupportedByBroker if the brokers are not Ottla's.
@@ -121,4 +123,4 @@ class Rebalances:
             )
             found += [(broker_id, one) for one in answer.rebalances]
         found.sort(key=lambda each: (each[1].began_ms, each[1].epoch))
-        return RebalanceStory(tuple(found), silent)
+        return RebalanceHistory(tuple(found), silent)

@@ -282,7 +282,7 @@ SHARE = "share"
 
 
 @dataclass(frozen=True, slots=True)
-class SharePosition:
+class SharePartitionOffset:
     """The share-partition start offset of a group, and its lag. None means unknown or not set."""
 
     start_offset: int | None
@@ -316,16 +316,18 @@ class ShareGroups:
 
         return await self._calls.retried(ask)
 
-    async def positions(self, group_id: str) -> dict[TopicPartition, SharePosition]:
+    async def offsets(self, group_id: str) -> dict[TopicPartition, SharePartitionOffset]:
         """Return the start offset of the group in every partition that it has read."""
         wanted = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
         request = DescribeShareGroupOffsetsRequest(groups=[wanted])
 
-        def read(answer: DescribeShareGroupOffsetsResponse) -> dict[TopicPartition, SharePosition]:
+        def read(
+            answer: DescribeShareGroupOffsetsResponse,
+        ) -> dict[TopicPartition, SharePartitionOffset]:
             group = answer.groups[0]
             check(group.error_code, f"describe group {group_id!r}", group.error_message)
             return {
-                TopicPartition(topic.topic_name, each.partition_index): SharePosition(
+                TopicPartition(topic.topic_name, each.partition_index): SharePartitionOffset(
                     _known(each.start_offset), _known(each.lag)
                 )
                 for topic in group.topics
@@ -337,7 +339,7 @@ class ShareGroups:
             group_id, request, DescribeShareGroupOffsetsResponse, read
         )
 
-    async def alter_positions(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    async def set_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Set the start offsets of a group without members; the state of later records is dropped.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another kind.
@@ -359,7 +361,7 @@ class ShareGroups:
 
         await self._calls.ask_coordinator(group_id, request, AlterShareGroupOffsetsResponse, read)
 
-    async def delete_positions(self, group_id: str, topics: Names) -> None:
+    async def delete_offsets(self, group_id: str, topics: Names) -> None:
         """Delete the state of a group without members for `topics`, as if it had never read them.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.

@@ -52,7 +52,7 @@ class TimeLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionStanding:
+class RetentionStatus:
     """A partition's retention, from its leader. Sizes in bytes, times in ms, -1 for no limit.
 
     `readers` are the groups that delay deletion, with their committed offsets (-1: none or
@@ -276,7 +276,7 @@ class Logs:
 
     async def retention(
         self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
-    ) -> RetentionStanding:
+    ) -> RetentionStatus:
         """Return the retention of a partition, and how long the records at `offsets` stay.
 
         With `group_id`, the times take into account that retention waits for this group.
@@ -290,10 +290,10 @@ class Logs:
             group_id=group_id,
         )
 
-        def read(answer: RetentionStandingResponse) -> RetentionStanding:
+        def read(answer: RetentionStandingResponse) -> RetentionStatus:
             check(answer.error_code, f"ask for the retention of {partition}", answer.error_message)
             return filled(
-                RetentionStanding,
+                RetentionStatus,
                 answer,
                 name=partition,
                 times_left=tuple(

@@ -7,12 +7,12 @@ from typing import Literal
 
 from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.admin.calls import Calls
-from ottla.client.admin.configs import ResourceKind
+from ottla.client.admin.configs import ConfigResourceType
 from ottla.client.admin.topics import Topics
 from ottla.client.common import arguments
 from ottla.client.common.arguments import Names, checks_calls, name_list, partition_list
 from ottla.client.common.errors import BrokerRefused, UnsupportedByBroker, check, refused
-from ottla.client.connection.view import NO_LEADER, TopicView
+from ottla.client.connection.view import NO_LEADER, TopicDescription
 from ottla.wire.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -43,7 +43,7 @@ _Eligible = dict[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStanding:
+class PartitionStatus:
     """The state of a partition.
 
     `elr` are replicas outside the ISR that hold every committed record, `last_known_elr` the
@@ -112,7 +112,7 @@ class Partitions:
         self._calls = calls
         self._topics = topics
 
-    async def standings(self, topics: Names | None = None) -> list[PartitionStanding]:
+    async def describe(self, topics: Names | None = None) -> list[PartitionStatus]:
         """Return all partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
         if topics is None:
             views = await self._topics.all(internal=True)
@@ -120,13 +120,13 @@ class Partitions:
             views = await self._topics.describe_all(topics)
         least = await self.min_isr(view.name for view in views)
         eligible = await self._calls.retried(lambda: self._eligible(views))
-        found: list[PartitionStanding] = []
+        found: list[PartitionStatus] = []
         for view in views:
             for entry in view.partitions:
-                name = TopicPartition(view.name, entry.index)
+                name = TopicPartition(view.name, entry.partition)
                 elr, last_known = eligible.get(name, ((), ()))
                 found.append(
-                    PartitionStanding(
+                    PartitionStatus(
                         name,
                         entry.leader,
                         entry.leader_epoch,
@@ -147,7 +147,7 @@ class Partitions:
             request = DescribeConfigsRequest(
                 resources=[
                     DescribeConfigsResource(
-                        resource_type=ResourceKind.TOPIC,
+                        resource_type=ConfigResourceType.TOPIC,
                         resource_name=name,
                         configuration_keys=[MIN_ISR],
                     )
@@ -262,7 +262,7 @@ class Partitions:
 
         return await self._calls.ask_controller(request, ListPartitionReassignmentsResponse, read)
 
-    async def _eligible(self, views: list[TopicView]) -> _Eligible:
+    async def _eligible(self, views: list[TopicDescription]) -> _Eligible:
         """Return ELR and last known ELR; empty if the broker is too old to have them."""
         found: _Eligible = {}
         if not views:

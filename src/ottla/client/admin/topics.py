@@ -1,4 +1,4 @@
-"""Topics: create, list, describe, grow, delete."""
+"""Topics: create, list, describe, add partitions, delete."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import Configs, plain
 from ottla.client.common.arguments import Names, checks_calls, name_list
 from ottla.client.common.errors import Needs, check, refused, unknown_topic
-from ottla.client.connection.view import ClusterView, TopicView, merged
+from ottla.client.connection.view import ClusterView, TopicDescription, merged
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.messages.topics import (
@@ -45,7 +45,7 @@ class NewTopic:
 
 @checks_calls()
 class Topics:
-    """`admin.topics`: create, list, describe, grow and delete topics."""
+    """`admin.topics`: create, list, describe and delete topics, and add partitions."""
 
     def __init__(self, calls: Calls, configs: Configs) -> None:
         self._calls = calls
@@ -94,10 +94,10 @@ class Topics:
             await self._calls.cluster.pause(min(attempt, 2))
             attempt += 1
 
-    async def all(self, *, internal: bool = False) -> list[TopicView]:
+    async def all(self, *, internal: bool = False) -> list[TopicDescription]:
         """Return all topics by name with descriptions; internal topics only with `internal`."""
 
-        async def ask() -> list[TopicView]:
+        async def ask() -> list[TopicDescription]:
             answer = await self._calls.cluster.ask_any(
                 MetadataRequest(topics=None), MetadataResponse
             )
@@ -107,11 +107,11 @@ class Topics:
         found = await self._calls.retried(ask)
         return [topic for topic in found if internal or not topic.is_internal]
 
-    async def describe(self, name: str) -> TopicView:
+    async def describe(self, name: str) -> TopicDescription:
         """Return partitions, leaders, replicas. Raises UnknownTopic, which names similar topics."""
         return (await self.describe_all([name]))[0]
 
-    async def describe_all(self, names: Names) -> list[TopicView]:
+    async def describe_all(self, names: Names) -> list[TopicDescription]:
         """Describe several topics; the results are in the same order."""
         wanted = name_list(names)
         view = await self._calls.retried(lambda: self._described(wanted))
@@ -134,20 +134,22 @@ class Topics:
         answer = await self._calls.cluster.ask_any(request, MetadataResponse)
         return merged(ClusterView(), answer, names)
 
-    async def grow(self, topic: str, total: int, *, validate_only: bool = False) -> None:
+    async def create_partitions(
+        self, name: str, total: int, *, validate_only: bool = False
+    ) -> None:
         """Raise the number of partitions to `total`.
 
         Afterwards keys may map to other partitions.
         """
         request = CreatePartitionsRequest(
-            topics=[CreatePartitionsTopic(name=topic, count=total, assignments=None)],
+            topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
             validate_only=validate_only,
         )
 
         def read(answer: CreatePartitionsResponse) -> None:
             for result in answer.results:
-                check(result.error_code, f"grow topic {topic!r}", result.error_message)
+                check(result.error_code, f"add partitions to topic {name!r}", result.error_message)
 
         await self._calls.ask_controller(request, CreatePartitionsResponse, read)
 

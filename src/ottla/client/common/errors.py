@@ -190,7 +190,7 @@ class UnknownTopic(ClientError):
         super().__init__(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
 
 
-class TopicMadeAnew(ClientError):
+class TopicRecreated(ClientError):
     """The topic requested by id was deleted; a new topic has its name now."""
 
     def __init__(self, topic: str, was: object, now: object) -> None:
@@ -235,7 +235,7 @@ class TransactionFailed(ClientError):
     """The open transaction cannot be committed any more: abort it, then repeat it."""
 
 
-class Closed(ClientError):
+class ClientClosed(ClientError):
     """The client was closed, or its loop has ended."""
 
     def __init__(self, message: str) -> None:

@@ -39,7 +39,6 @@ _PRODUCER: Final = {
     "poll": "on_delivery=… of Producer, or result() of what send returns",
     "start": 'async with Producer("host:9092") as producer',
     "stop": "close()",
-    "send_offsets_to_transaction": "send_offsets(offsets, consumer.group_metadata())",
     "list_topics": 'Admin("host:9092").topics.list()',
 }
 _CONSUMER: Final = {
@@ -59,7 +58,7 @@ _ADMIN: Final = {
     "list_topics": "topics.list()",
     "create_topic": "topics.create(name, partitions=…)",
     "create_topics": "topics.create(name, partitions=…)",
-    "create_partitions": "topics.grow(name, total)",
+    "create_partitions": "topics.create_partitions(name, total)",
     "delete_topics": "topics.delete(names)",
     "describe_topics": "topics.describe(names)",
     "list_consumer_groups": "groups.list()",

@@ -10,8 +10,8 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.common.arguments import name_list
 from ottla.client.common.errors import (
+    ClientClosed,
     ClientError,
-    Closed,
     ConnectionFailed,
     Needs,
     RequestTimedOut,
@@ -27,8 +27,8 @@ from ottla.client.connection.view import (
     NO_LEADER,
     Address,
     ClusterView,
-    PartitionView,
-    TopicView,
+    PartitionDescription,
+    TopicDescription,
     merged,
     parse_bootstrap,
 )
@@ -173,7 +173,7 @@ class Cluster:
 
     async def _connection_to(self, address: Address, purpose: str) -> Connection:
         if self._closed:
-            raise Closed("the client is closed; make a new one")
+            raise ClientClosed("the client is closed; make a new one")
         self.check_loop()
         key = (address, purpose)
         connection = self._connections.get(key)
@@ -209,7 +209,7 @@ class Cluster:
 
     # -- metadata
 
-    async def topic(self, name: str) -> TopicView:
+    async def topic(self, name: str) -> TopicDescription:
         """Return a topic's partitions; request its metadata if it is unknown.
 
         Raises UnknownTopic, which names similar topics.
@@ -245,7 +245,7 @@ class Cluster:
             await self.pause(attempt)
             attempt += 1
 
-    async def partition(self, name: TopicPartition) -> PartitionView:
+    async def partition(self, name: TopicPartition) -> PartitionDescription:
         """Return a partition of a topic, looked up as by `topic`. Raises UnknownTopic."""
         partitions = (await self.topic(name.topic)).partitions
         if not 0 <= name.partition < len(partitions):
@@ -399,7 +399,7 @@ class Cluster:
         if self._refreshing is not None:
             self._refreshing.cancel()
         for connection in self._connections.values():
-            connection.close(Closed("the client was closed"))
+            connection.close(ClientClosed("the client was closed"))
         self._connections.clear()
         await asyncio.sleep(0)
 

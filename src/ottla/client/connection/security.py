@@ -31,8 +31,8 @@ _suppliers: Final[list[Supplier]] = []
 def supply_tokens(supplier: Supplier | None) -> None:
     """Let `supplier` provide the tokens of all clients that this process creates from now on.
 
-    It returns a JWT as text, or a `Token`. It is called in a thread, and may block; the calls
-    are made when a client logs in and most of the last token's lifetime is over. With None,
+    It returns a JWT as text, or an `OAuthBearerToken`. It is called in a thread, and may block; the
+    calls are made when a client logs in and most of the last token's lifetime is over. With None,
     tokens come from `sasl.oauthbearer.token.endpoint.url` again. The settings (OTTLA_CONFIG)
     need only the mechanism, OAUTHBEARER.
     """

@@ -68,10 +68,10 @@ NO_LEADER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionView:
+class PartitionDescription:
     """A partition: leader, leader epoch, replicas, ISR."""
 
-    index: int
+    partition: int
     leader: int
     leader_epoch: int
     replicas: tuple[int, ...]
@@ -80,17 +80,17 @@ class PartitionView:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicView:
+class TopicDescription:
     """A topic and its partitions in the order of their numbers."""
 
     name: str
     topic_id: UUID
     is_internal: bool
-    partitions: tuple[PartitionView, ...]
+    partitions: tuple[PartitionDescription, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerView:
+class BrokerDescription:
     """A live broker and its address."""
 
     broker_id: int
@@ -104,8 +104,8 @@ class ClusterView:
 
     cluster_id: str | None = None
     controller_id: int = NO_LEADER
-    brokers: dict[int, BrokerView] = field(default_factory=dict)
-    topics: dict[str, TopicView] = field(default_factory=dict)
+    brokers: dict[int, BrokerDescription] = field(default_factory=dict)
+    topics: dict[str, TopicDescription] = field(default_factory=dict)
     errors: dict[str, ErrorCode] = field(default_factory=dict)
 
     def leader(self, topic: str, partition: int) -> int:
@@ -126,7 +126,9 @@ class ClusterView:
 def merged(old: ClusterView, answer: MetadataResponse, asked: Iterable[str] | None) -> ClusterView:
     """Return `old` updated by an answer about the topics `asked` (None: about all)."""
     brokers = {
-        broker.node_id: BrokerView(broker.node_id, Address(broker.host, broker.port), broker.rack)
+        broker.node_id: BrokerDescription(
+            broker.node_id, Address(broker.host, broker.port), broker.rack
+        )
         for broker in answer.brokers
     }
     topics = {} if asked is None else dict(old.topics)
@@ -151,11 +153,11 @@ def merged(old: ClusterView, answer: MetadataResponse, asked: Iterable[str] | No
     )
 
 
-def _topic(topic: MetadataResponseTopic) -> TopicView:
+def _topic(topic: MetadataResponseTopic) -> TopicDescription:
     partitions = sorted(
         (
-            PartitionView(
-                index=entry.partition_index,
+            PartitionDescription(
+                partition=entry.partition_index,
                 leader=entry.leader_id,
                 leader_epoch=entry.leader_epoch,
                 replicas=tuple(entry.replica_nodes),
@@ -164,12 +166,12 @@ def _topic(topic: MetadataResponseTopic) -> TopicView:
             )
             for entry in topic.partitions
         ),
-        key=lambda view: view.index,
+        key=lambda view: view.partition,
     )
-    return TopicView(topic.name or "", topic.topic_id, topic.is_internal, tuple(partitions))
+    return TopicDescription(topic.name or "", topic.topic_id, topic.is_internal, tuple(partitions))
 
 
-def _fenced(new: TopicView, old: TopicView | None) -> TopicView:
+def _fenced(new: TopicDescription, old: TopicDescription | None) -> TopicDescription:
     """Keep the newer leader epoch: a lagging broker may report an earlier leader (KIP-320)."""
     if old is None or old.topic_id != new.topic_id:
         return new

@@ -19,11 +19,11 @@ from ottla.client.common.arguments import (
     partition_list,
     wrong,
 )
-from ottla.client.common.errors import ClientError, Closed
+from ottla.client.common.errors import ClientClosed, ClientError
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
-from ottla.client.connection.view import PartitionView
+from ottla.client.connection.view import PartitionDescription
 from ottla.client.consumer.fetcher import Fetched, Fetcher
 from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
 from ottla.client.consumer.options import (
@@ -35,7 +35,7 @@ from ottla.client.consumer.options import (
     start_rule,
 )
 from ottla.client.consumer.partition_state import (
-    ConsumedRecord,
+    ConsumerRecord,
     ConsumerRecords,
     PartitionState,
     RawBatches,
@@ -102,7 +102,7 @@ class Consumer(OtherNames):
         self._fetched: Fetched | None = None
         self._records: Iterator[Record] = _NOTHING
         # The records of that batch, deserialized if the consumer has deserializers.
-        self._batch: Iterator[Record | ConsumedRecord] = _NOTHING
+        self._batch: Iterator[Record | ConsumerRecord] = _NOTHING
         self._state = PartitionState("", -1)
         # Set if `async for` must leave its batch: seek, pause, rebalance, a due commit.
         self._is_interrupted = False
@@ -192,7 +192,7 @@ class Consumer(OtherNames):
         """Return the partitions that are read now."""
         return set(self._fetcher.states)
 
-    async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
+    async def partitions_for(self, topic: str) -> tuple[PartitionDescription, ...]:
         """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions
@@ -342,7 +342,7 @@ class Consumer(OtherNames):
         return self
 
     # Hot: once per record; see bench/client.py.
-    async def __anext__(self) -> ConsumedRecord:
+    async def __anext__(self) -> ConsumerRecord:
         """Wait for the next record. Cancelling the wait loses nothing."""
         while True:
             if not self._is_interrupted:
@@ -350,7 +350,7 @@ class Consumer(OtherNames):
                     state = self._state
                     state.position = record.offset + 1
                     return tuple.__new__(
-                        ConsumedRecord,
+                        ConsumerRecord,
                         (
                             state.topic,
                             state.partition,
@@ -450,7 +450,7 @@ class Consumer(OtherNames):
         return found[wanted].offset if wanted in found else None
 
     def group_metadata(self) -> GroupMetadata:
-        """Return this member's metadata, for `Producer.send_offsets`.
+        """Return this member's metadata, for `Producer.send_offsets_to_transaction`.
 
         Call it for each transaction.
         """
@@ -533,7 +533,7 @@ class Consumer(OtherNames):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise Closed("the consumer is closed; make a new one")
+            raise ClientClosed("the consumer is closed; make a new one")
 
     async def close(self, *, commit: bool = True) -> None:
         """Commit processed records (if commits are automatic, and `commit`), leave, disconnect."""

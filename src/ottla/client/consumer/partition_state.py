@@ -36,7 +36,7 @@ class Records(Sequence[Record]):
         return self.records[index]
 
 
-class ConsumedRecord(NamedTuple):
+class ConsumerRecord(NamedTuple):
     """One record with its topic, partition and offset. Times in ms; headers in their order.
 
     `key` and `value` are bytes or None, or the results of the consumer's deserializers.
@@ -56,10 +56,10 @@ Deserializer = Callable[[bytes], Any] | None
 
 def consumed(
     topic: str, partition: int, records: Iterable[Record], key: Deserializer, value: Deserializer
-) -> Iterator[ConsumedRecord]:
+) -> Iterator[ConsumerRecord]:
     """Return records with topic and partition, keys and values deserialized."""
     for each in records:
-        yield ConsumedRecord(
+        yield ConsumerRecord(
             topic,
             partition,
             each.offset,
@@ -70,7 +70,7 @@ def consumed(
         )
 
 
-class ConsumerRecords(Sequence[ConsumedRecord]):
+class ConsumerRecords(Sequence[ConsumerRecord]):
     """The result of `poll`: records of one or more partitions, in offset order per partition.
 
     `by_partition` has the same records as lists, with keys and values as bytes.
@@ -94,15 +94,15 @@ class ConsumerRecords(Sequence[ConsumedRecord]):
     def __len__(self) -> int:
         return sum(len(part.records) for part in self.by_partition)
 
-    def __iter__(self) -> Iterator[ConsumedRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord]:
         for part in self.by_partition:
             yield from consumed(part.topic, part.partition, part.records, self._key, self._value)
 
     @overload
-    def __getitem__(self, index: int) -> ConsumedRecord: ...
+    def __getitem__(self, index: int) -> ConsumerRecord: ...
     @overload
-    def __getitem__(self, index: slice) -> list[ConsumedRecord]: ...
-    def __getitem__(self, index: int | slice) -> ConsumedRecord | list[ConsumedRecord]:
+    def __getitem__(self, index: slice) -> list[ConsumerRecord]: ...
+    def __getitem__(self, index: int | slice) -> ConsumerRecord | list[ConsumerRecord]:
         return list(self)[index]
 
 

@@ -68,7 +68,7 @@ class WholeTopics:
         wanted: set[TopicPartition] = set()
         for topic in await matching_topics(self._cluster, self.topics, self._pattern):
             view = await self._cluster.topic(topic)
-            wanted |= {TopicPartition(topic, entry.index) for entry in view.partitions}
+            wanted |= {TopicPartition(topic, entry.partition) for entry in view.partitions}
         # Partitions whose positions were set already are fetched first.
         self._fetcher.pump()
         new = wanted - self._fetcher.states.keys()

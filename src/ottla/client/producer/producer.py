@@ -9,10 +9,10 @@ from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.common.arguments import checked_options, checks_calls, mistake_in
 from ottla.client.common.callbacks import call_callback
-from ottla.client.common.errors import Closed, DeliveryFailed, RequestTimedOut
+from ottla.client.common.errors import ClientClosed, DeliveryFailed, RequestTimedOut
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
-from ottla.client.connection.view import PartitionView
+from ottla.client.connection.view import PartitionDescription
 from ottla.client.producer.accumulator import Accumulator, serializing
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.encoded_batch import PreparedBatch, to_queue
@@ -53,7 +53,8 @@ class Producer(Transactional, OtherNames):
         async with Producer("host:9092", transactional_id="copier-1") as producer:
             async with producer.transaction():
                 await producer.send("out", b"...")
-                await producer.send_offsets({partition: offset}, consumer.group_metadata())
+                group = consumer.group_metadata()
+                await producer.send_offsets_to_transaction({partition: offset}, group)
 
     Not for several event loops or threads: see `ottla.client.sync`.
     """
@@ -116,7 +117,7 @@ class Producer(Transactional, OtherNames):
 
     # -- sending
 
-    async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
+    async def partitions_for(self, topic: str) -> tuple[PartitionDescription, ...]:
         """Return the topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
         return (await self._connections.topic(topic)).partitions
@@ -366,7 +367,7 @@ class Producer(Transactional, OtherNames):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise Closed("the producer is closed; make a new one")
+            raise ClientClosed("the producer is closed; make a new one")
 
     def _on_delivery(self, delivery: Delivery) -> None:
         if delivery._unreported_error is not None and self._user_callback is None:

@@ -122,7 +122,7 @@ class Router:
         if len(view.partitions) > len(queues.partitions):
             queues.grow(len(view.partitions))
         if len(queues.partitions) > 1:
-            led = [entry.index for entry in view.partitions if entry.leader >= 0]
+            led = [entry.partition for entry in view.partitions if entry.leader >= 0]
             chosen = _next_sticky(queues.sticky.index, led, self._cluster.chance)
             queues.sticky = queues.partitions[chosen]
 

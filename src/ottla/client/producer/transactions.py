@@ -59,7 +59,9 @@ class Transactional:
             await transactions.initialize()
         transactions.begin()
 
-    async def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
+    async def send_offsets_to_transaction(
+        self, offsets: Offsets, group: GroupMetadata | str
+    ) -> None:
         """Commit consumed offsets with the transaction: for each partition the next offset.
 
         `group` is the consumer's `group_metadata()`, so that a member whose partitions were

@@ -40,14 +40,14 @@ class Topics(_Part):
     describe = waits(topics.Topics.describe)
     describe_all = waits(topics.Topics.describe_all)
     alter = waits(topics.Topics.alter)
-    grow = waits(topics.Topics.grow)
+    create_partitions = waits(topics.Topics.create_partitions)
     delete = waits(topics.Topics.delete)
 
 
 class Partitions(_Part):
     """See `ottla.client.admin.partitions.Partitions`."""
 
-    standings = waits(partitions.Partitions.standings)
+    describe = waits(partitions.Partitions.describe)
     min_isr = waits(partitions.Partitions.min_isr)
     elect_leaders = waits(partitions.Partitions.elect_leaders)
     reassign = waits(partitions.Partitions.reassign)
@@ -79,9 +79,9 @@ class ShareGroups(_Part):
     """See `ottla.client.admin.groups.ShareGroups`."""
 
     describe = waits(groups.ShareGroups.describe)
-    positions = waits(groups.ShareGroups.positions)
-    alter_positions = waits(groups.ShareGroups.alter_positions)
-    delete_positions = waits(groups.ShareGroups.delete_positions)
+    offsets = waits(groups.ShareGroups.offsets)
+    set_offsets = waits(groups.ShareGroups.set_offsets)
+    delete_offsets = waits(groups.ShareGroups.delete_offsets)
 
 
 class Logs(_Part):
@@ -151,21 +151,21 @@ class Brokers(_Part):
 class Compaction(_Part):
     """See `ottla.client.admin.compaction.Compaction`."""
 
-    of = waits(compaction.Compaction.of)
+    describe = waits(compaction.Compaction.describe)
     cleaners = waits(compaction.Compaction.cleaners)
-    of_topic = waits(compaction.Compaction.of_topic)
+    describe_topic = waits(compaction.Compaction.describe_topic)
 
 
 class Decisions(_Part):
     """See `ottla.client.admin.decisions.Decisions`."""
 
-    about = waits(decisions.Decisions.about)
+    describe = waits(decisions.Decisions.describe)
 
 
 class Rebalances(_Part):
     """See `ottla.client.admin.decisions.Rebalances`."""
 
-    of = waits(decisions.Rebalances.of)
+    describe = waits(decisions.Rebalances.describe)
 
 
 class Admin(OtherNames):

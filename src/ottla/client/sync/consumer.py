@@ -8,7 +8,7 @@ from ottla.client.common.arguments import Names
 from ottla.client.common.other_names import OtherNames
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer.options import ConsumerOptions, Listener
-from ottla.client.consumer.partition_state import ConsumedRecord, RawBatches
+from ottla.client.consumer.partition_state import ConsumerRecord, RawBatches
 from ottla.client.sync.loop_thread import LoopThread, asks, waits
 
 
@@ -41,7 +41,7 @@ class Consumer(OtherNames):
             )
         )
         # The iterator used by `next(consumer)`.
-        self._iterator: Iterator[ConsumedRecord] | None = None
+        self._iterator: Iterator[ConsumerRecord] | None = None
 
     def __repr__(self) -> str:
         return repr(self._twin)
@@ -68,7 +68,7 @@ class Consumer(OtherNames):
             yield from self.poll_batches(3_600)
 
     # Hot: once per record; see bench/client.py.
-    def __iter__(self) -> Iterator[ConsumedRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord]:
         """Iterate over records for ever. A record is processed when the next one is requested."""
         consumer = self._twin
         while True:
@@ -77,7 +77,7 @@ class Consumer(OtherNames):
                     state = consumer._state
                     state.position = record.offset + 1
                     yield tuple.__new__(
-                        ConsumedRecord,
+                        ConsumerRecord,
                         (
                             state.topic,
                             state.partition,
@@ -92,7 +92,7 @@ class Consumer(OtherNames):
                         break
             self._thread.call(consumer._advance())
 
-    def __next__(self) -> ConsumedRecord:
+    def __next__(self) -> ConsumerRecord:
         """Wait for the next record."""
         if self._iterator is None:
             self._iterator = iter(self)

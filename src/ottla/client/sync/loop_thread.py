@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.client.common.errors import ClientError, Closed
+from ottla.client.common.errors import ClientClosed, ClientError
 
 Result = TypeVar("Result")
 
@@ -39,7 +39,7 @@ class LoopThread:
         """Run `work` on the loop, wait for it, and return its result or raise its error."""
         if not self._thread.is_alive() or self.loop.is_closed():
             work.close()
-            raise Closed("the client is closed; make a new one")
+            raise ClientClosed("the client is closed; make a new one")
         if threading.current_thread() is self._thread:
             work.close()
             raise ClientError(
@@ -51,7 +51,7 @@ class LoopThread:
         try:
             return future.result()
         except CancelledError:
-            raise Closed("the client was closed meanwhile") from None
+            raise ClientClosed("the client was closed meanwhile") from None
         except BaseException:
             # Ctrl-C while waiting: the work ends too.
             future.cancel()

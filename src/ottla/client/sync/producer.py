@@ -128,7 +128,7 @@ class Producer(OtherNames):
 
     init_transactions = waits(AsyncProducer.init_transactions)
     begin_transaction = waits(AsyncProducer.begin_transaction)
-    send_offsets = waits(AsyncProducer.send_offsets)
+    send_offsets_to_transaction = waits(AsyncProducer.send_offsets_to_transaction)
     commit_transaction = waits(AsyncProducer.commit_transaction)
     abort_transaction = waits(AsyncProducer.abort_transaction)
 

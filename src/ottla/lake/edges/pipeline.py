@@ -70,7 +70,7 @@ def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> Non
         )
 
     with writer.of_run():
-        given["watch"] = replace(watch, on_commit=committed, on_trouble=writer.after_trouble)
+        given["watch"] = replace(watch, on_commit=committed, on_error=writer.after_trouble)
         follow(pipeline.topic, pipeline.table, **given)
 
 
@@ -89,7 +89,7 @@ def keep_pipeline(pipeline: Pipeline, **options: Unpack[ChangelogOptions]) -> No
             writer.committed(done)
 
     with writer.of_run():
-        given["watch"] = replace(watch, on_run=applied, on_trouble=writer.after_trouble)
+        given["watch"] = replace(watch, on_run=applied, on_error=writer.after_trouble)
         done = changelog(pipeline.topic, pipeline.table, **given)
         if given.get("every") is None:
             applied(done)
@@ -127,7 +127,7 @@ class _MetricsWriter:
 
     def after_trouble(self, error: OttlaError) -> None:
         """Write the metrics of a failure that is retried."""
-        self._watch.on_trouble(error)
+        self._watch.on_error(error)
         self._failed()
 
     @contextmanager
@@ -154,7 +154,7 @@ class _MetricsWriter:
             _write_metrics(self._pipeline, done, done.seconds, self._pipeline.bootstrap)
         except OttlaError as error:
             # Report the error, but go on: the table matters more than this file.
-            self._watch.on_trouble(error)
+            self._watch.on_error(error)
         self._next_s = next_write_s(began_s, time.monotonic())
         self._unwritten = None
 

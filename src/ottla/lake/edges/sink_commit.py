@@ -87,7 +87,7 @@ def commit_portion(
                 followed = mark.first if mark and series.first is None else series.first
                 next_mark = PortionMark(number, records, followed)
                 where = _mark_place(places, mark_topic or _OFFSETS_TOPIC)
-                producer.send_offsets({where: as_offset(next_mark)}, series.name)
+                producer.send_offsets_to_transaction({where: as_offset(next_mark)}, series.name)
             on_step("mark added")
         on_step("committed")
     return True

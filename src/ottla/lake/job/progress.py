@@ -176,9 +176,9 @@ class Observer:
     # Called with each commit of a follow, and each run of a repeated changelog.
     on_commit: Callable[[FollowProgress], None] = lambda _progress: None
     on_run: Callable[[LoadResult], None] = lambda _result: None
-    # `on_trouble` is called with each failure that is retried, and once for an outage.
+    # `on_error` is called with each failure that is retried, and once for an outage.
     # `on_recovery` is called at the end of an outage, with its seconds.
-    on_trouble: Callable[[OttlaError], None] = lambda _error: None
+    on_error: Callable[[OttlaError], None] = lambda _error: None
     on_recovery: Callable[[float], None] = lambda _seconds: None
     # Stops a repeated run after its current commit.
     stop: threading.Event | None = None

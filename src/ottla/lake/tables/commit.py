@@ -11,7 +11,7 @@ from ottla.lake.store.errors import plain, refusal_of_disk
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore, PutUnknown
 from ottla.lake.tables.data_files import remove_load
-from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.table import CommitConflict, LakeTable, WriterFenced
 
 
 class CommitRefused(OttlaError):
@@ -94,7 +94,7 @@ def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Ste
     """Return True if it is certain that no manifest will ever name the load's files."""
     if "manifest offered" not in steps.done:
         return True
-    if isinstance(error, LoadLost | FencedWriter):
+    if isinstance(error, CommitConflict | WriterFenced):
         return all(manifest.load_id != load_id for manifest in table.history())
     is_refusal = isinstance(error, OSError | OttlaError) and not isinstance(error, PutUnknown)
     return is_refusal and "manifest written" not in steps.done

@@ -41,11 +41,11 @@ class ManifestLink:
     problems: Sequence[str]
 
 
-class LoadLost(OttlaError):
+class CommitConflict(OttlaError):
     """Raised if another load committed this version first; this load has changed nothing."""
 
 
-class FencedWriter(OttlaError):
+class WriterFenced(OttlaError):
     """Raised if a writer with a higher writer epoch took the table over; this writer must stop."""
 
 
@@ -59,7 +59,7 @@ def committed_before(place: str, version: int) -> Iterator[None]:
     try:
         with as_storage_error(place):
             yield
-    except (LoadLost, FencedWriter, CommittedThough):
+    except (CommitConflict, WriterFenced, CommittedThough):
         raise
     except OttlaError as error:
         raise CommittedThough(
@@ -220,8 +220,8 @@ class LakeTable(ABC):
     def commit(self, manifest: Manifest) -> None:
         """Make the files and positions of `manifest` visible.
 
-        Raises LoadLost if another commit has its version, and FencedWriter if the newest commit has
-        a higher writer epoch. In both cases nothing has changed.
+        Raises CommitConflict if another commit has its version, and WriterFenced if the newest
+        commit has a higher writer epoch. In both cases nothing has changed.
         """
         content = to_bytes(manifest)
         version, digest = manifest.version, unseal(content)[1]
@@ -277,13 +277,13 @@ class LakeTable(ABC):
         newest, _ = self._newest()
         place = self.store.url
         if newest is not None and newest.writer_epoch > manifest.writer_epoch:
-            return FencedWriter(
+            return WriterFenced(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"a writer with epoch {newest.writer_epoch} has taken {place} over from "
                 f"this one, which has epoch {manifest.writer_epoch} and changed nothing: see that "
                 "only one long-running writer is started",
             )
-        return LoadLost(
+        return CommitConflict(
             ErrorCode.CONCURRENT_TRANSACTIONS,
             f"another load committed version {manifest.version} of {place} first; this "
             "one changed nothing: run it again to load what is new since",

@@ -4,7 +4,7 @@
     → ledger → manifest
 
 A further run applies only new changes. If a run is killed, it is either committed as a whole or not
-at all. Of two runs at once, one commits and the other raises `LoadLost`.
+at all. Of two runs at once, one commits and the other raises `CommitConflict`.
 """
 
 import threading
@@ -58,8 +58,8 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
     the loss is accepted. With `reconcile` the log is read again from its start, and rows whose
     records it no longer has are removed.
 
-    All other options are as in `load`. Raises OttlaError. After LoadLost (another run committed
-    meanwhile) and FencedWriter (a later process took the table over) nothing has changed.
+    All other options are as in `load`. Raises OttlaError. After CommitConflict (another run
+    committed meanwhile) and WriterFenced (a later process took the table over) nothing has changed.
     """
     given = filled(ChangelogOptions, options)
     watch, every = given["watch"], given["every"]
@@ -79,14 +79,14 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
         writer.take_over(start, settings, given["override"])
         watch.on_step("following")
         stop = watch.stop or threading.Event()
-        tries = Tries(stop, watch.on_trouble, watch.on_recovery)
+        tries = Tries(stop, watch.on_error, watch.on_recovery)
         return _again_and_again(run, int(every), stop, watch.on_run, tries)
 
 
 def _run(
     writer: TopicWriter, given: ChangelogOptions, start: Boundary, end: Boundary
 ) -> LoadResult:
-    """Apply the new changes. Raises OttlaError; LoadLost and FencedWriter change nothing."""
+    """Apply the new changes. Raises OttlaError; CommitConflict and WriterFenced change nothing."""
     began_s, settings = time.monotonic(), writer.settings
     with closing(connect(settings.bootstrap)) as cluster:
         base = writer.base(cluster, given["override"])

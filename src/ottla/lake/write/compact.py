@@ -42,8 +42,8 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
     """Merge small neighbouring files of the table in `target` into files of `target_size`.
 
     Tasks run as in `load`. `row_group_size` is in bytes of Arrow's columns. Loads may run at the
-    same time. Raises OttlaError (LoadLost if another compaction or replacement took the same files
-    first; then nothing changes).
+    same time. Raises OttlaError (CommitConflict if another compaction or replacement took the same
+    files first; then nothing changes).
     """
     given = filled(CompactOptions, options)
     target_bytes, row_group_bytes = int(given["target_size"]), int(given["row_group_size"])

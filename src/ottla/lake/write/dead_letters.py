@@ -155,7 +155,7 @@ async def redrive_table(
                 for one in portion:
                     await send_again(producer, one, to)
                 on_step("sent")
-                await producer.send_offsets({place: _mark(number, note)}, name)
+                await producer.send_offsets_to_transaction({place: _mark(number, note)}, name)
                 on_step("marked")
             on_step("committed")
             store.replace(path, _note("done", portion))

@@ -25,7 +25,7 @@ from ottla.lake.tables.commit import Steps, removed_on_failure
 from ottla.lake.tables.file_check import require_files
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost, committed_before
+from ottla.lake.tables.table import CommitConflict, LakeTable, WriterFenced, committed_before
 from ottla.lake.write.load_plan import LoadPlan
 from ottla.lake.write.table_schema import LoadTyping, require_holdable
 from ottla.ledger.partition import PartitionLedger
@@ -93,9 +93,9 @@ class Engine:
         """Build a manifest on top of the newest commit, commit it, and return it.
 
         If another commit comes first, `build` is called again on top of that one, and may raise
-        LoadLost. With a `plan`, this is done only if all commits since the plan are compactions or
-        replacements with the same columns, so that the plan's offsets are still the next ones.
-        Raises LoadLost or FencedWriter otherwise.
+        CommitConflict. With a `plan`, this is done only if all commits since the plan are
+        compactions or replacements with the same columns, so that the plan's offsets are still the
+        next ones. Raises CommitConflict or WriterFenced otherwise.
         """
         table = self.table
         before, digest = (plan.before, plan.digest) if plan else table.latest()
@@ -104,7 +104,7 @@ class Engine:
             self.require_sound(manifest, plan if tried == 1 else None)
             try:
                 table.commit(manifest)
-            except (LoadLost, FencedWriter) as lost:
+            except (CommitConflict, WriterFenced) as lost:
                 if tried == _TRIES:
                     raise
                 before, digest = table.latest()

@@ -44,10 +44,10 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
     commit.
 
     Other options are those of `load`. Tasks run on Spark, unless `master` is `here` or `runner` is
-    given; micro-batches are planned in this process. `watch.on_trouble` is called with each failure
+    given; micro-batches are planned in this process. `watch.on_error` is called with each failure
     that is retried. An outage of brokers or leaders is reported once and retried without limit, and
     `watch.on_recovery` is called with its seconds when it ends; other failures are retried three
-    times in a row. Raises OttlaError (FencedWriter if another follow was started for this table).
+    times in a row. Raises OttlaError (WriterFenced if another follow was started for this table).
     """
     given = filled(FollowOptions, options)
     watch, stop = given["watch"], given["watch"].stop or threading.Event()
@@ -96,7 +96,7 @@ def _follow(
     poll_s: float,
 ) -> None:
     """Commit micro-batches until `stop` is set. Retries start at the table's positions."""
-    tries = Tries(stop, watch.on_trouble, watch.on_recovery)
+    tries = Tries(stop, watch.on_error, watch.on_recovery)
     bootstrap = writer.settings.bootstrap
 
     def commit(ends: Mapping[int, int]) -> None:
@@ -148,8 +148,8 @@ def _run_batches(
 def _committed(writer: TopicWriter, ends: Mapping[int, int]) -> Manifest | None:
     """Load from the table's positions to `ends`, or to the log's end if that is lower, and commit.
 
-    Returns None if the table has these records already. Raises LoadLost if another load has
-    committed meanwhile, FencedWriter if a later writer has taken the table over.
+    Returns None if the table has these records already. Raises CommitConflict if another load has
+    committed meanwhile, WriterFenced if a later writer has taken the table over.
     """
     with closing(connect(writer.settings.bootstrap, _PATIENCE_S)) as cluster:
         base = writer.base(cluster)

@@ -3,7 +3,7 @@
     describe topic → ranges from where the last load ended → tasks → ledger → manifest
 
 A further load loads only new records. If a load is killed, it is either committed as a whole or not
-at all. Of two loads at once, one commits and the other raises `LoadLost`.
+at all. Of two loads at once, one commits and the other raises `CommitConflict`.
 """
 
 import time
@@ -35,7 +35,7 @@ from ottla.lake.model.option import filled
 from ottla.lake.model.plan import parse_boundary
 from ottla.lake.source.cluster import TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from ottla.lake.write.load_plan import LoadPlan
 from ottla.lake.write.rewrite import needs_widening, widen
 from ottla.lake.write.settings import LoadSettings, row_settings_of
@@ -43,7 +43,7 @@ from ottla.lake.write.table_schema import LoadTyping, require_readable
 from ottla.lake.write.topic_writer import TopicWriter, opened_for
 from ottla.ledger.partition import PartitionLedger
 
-__all__ = ["LoadLost", "LoadResult", "load"]
+__all__ = ["CommitConflict", "LoadResult", "load"]
 
 
 def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
@@ -73,8 +73,8 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
 
     With `into_existing` the table is a Delta or Iceberg table that another program made. `format`
     is the format of a new table (`parquet`), `store_options` go to the storage's library.
-    `LoadOptions` has all options. Raises OttlaError (LoadLost if another load committed meanwhile;
-    then nothing changes).
+    `LoadOptions` has all options. Raises OttlaError (CommitConflict if another load committed
+    meanwhile; then nothing changes).
     """
     given = filled(LoadOptions, options)
     began_s = time.monotonic()

@@ -306,7 +306,7 @@ class _Run:
         self._producer.flush()
         self._on_step("records sent")
         position = position_at(self._source.files, place, row, self.total)
-        self._producer.send_offsets(
+        self._producer.send_offsets_to_transaction(
             {TopicPartition(self._topic, 0): as_offset(position)}, self._group
         )
         self._on_step("position added")

@@ -18,7 +18,7 @@ from ottla.lake.model.chain import DEAD_LETTERS_FOLDER, in_bucket, letters_path
 from ottla.lake.model.layout import DEAD, layout_of
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest, TableSchema, next_manifest
-from ottla.lake.tables.table import LakeTable, LoadLost
+from ottla.lake.tables.table import CommitConflict, LakeTable
 from ottla.lake.write.engine import Build, Engine
 from ottla.lake.write.table_schema import LoadTyping
 
@@ -42,7 +42,7 @@ class LiveFiles:
 def live_now(table: LakeTable) -> LiveFiles:
     """Return the live files, from the manifests and the format's log.
 
-    If another commit comes while they are read, both are read again. Raises LoadLost if that
+    If another commit comes while they are read, both are read again. Raises CommitConflict if that
     happens each time.
     """
     for _ in range(_TRIES):
@@ -53,7 +53,7 @@ def live_now(table: LakeTable) -> LiveFiles:
         if (newest.version if newest else 0) == len(manifests):
             columns = {file.path: one.table_schema for one in manifests for file in one.files}
             return LiveFiles(newest, files, live_letters(manifests), columns, readers_see)
-    raise LoadLost(
+    raise CommitConflict(
         ErrorCode.CONCURRENT_TRANSACTIONS,
         f"other commits to {table.store.url} came each time that its files were looked up; nothing "
         "was changed: run it again",
@@ -124,7 +124,7 @@ class Rewrite:
     def build(self, tasks: Sequence[RewriteTask], files: Sequence[DataFile]) -> Build:
         """Return a function that builds the manifest of `files`, which the tasks have written.
 
-        The function raises LoadLost if another commit changed the old files or the columns.
+        The function raises CommitConflict if another commit changed the old files or the columns.
         """
         table, typing = self._table, self._typing
         removed = list({file.path: file for one in tasks for file in one.files}.values())
@@ -158,7 +158,7 @@ class Rewrite:
         return build
 
     def _require_none_between(self, tasks: Sequence[RewriteTask]) -> None:
-        """Raise LoadLost if another commit added a file between files that are merged into one."""
+        """Raise CommitConflict if another commit added a file between files to merge."""
         known = {file.path for one in tasks for file in one.files}
         for file in self._table.live_files():
             if file.path in known:
@@ -184,8 +184,8 @@ def needs_widening(table: LakeTable, typing: LoadTyping) -> bool:
 def widen(engine: Engine, before: Manifest, typing: LoadTyping) -> tuple[Manifest, str | None]:
     """Rewrite all files with the columns of `typing`, in a separate commit before that of a load.
 
-    Returns that commit's manifest and digest. Raises OttlaError (LoadLost if another load committed
-    since `before`; then nothing changes).
+    Returns that commit's manifest and digest. Raises OttlaError (CommitConflict if another load
+    committed since `before`; then nothing changes).
     """
     live = live_now(engine.table)
     rewrite = Rewrite(engine, before, "load", typing=typing)
@@ -203,7 +203,7 @@ def widen(engine: Engine, before: Manifest, typing: LoadTyping) -> tuple[Manifes
 
 
 def require_live(table: LakeTable, removed: Sequence[DataFile], purpose: str) -> None:
-    """Raise LoadLost if one of the files, of rows or of dead letters, is no longer live."""
+    """Raise CommitConflict if one of the files, of rows or of dead letters, is no longer live."""
     live = {file.path: file for file in table.live_files()}
     if any(map(is_letters, removed)):
         live |= {file.path: file for file in live_letters(table.history())}
@@ -214,13 +214,13 @@ def require_live(table: LakeTable, removed: Sequence[DataFile], purpose: str) ->
 
 @contextmanager
 def lost_where_removed(table: LakeTable, files: Sequence[DataFile], purpose: str) -> Iterator[None]:
-    """Raise LoadLost in place of a read error if another commit has removed some of `files`.
+    """Raise CommitConflict in place of a read error if another commit has removed some of `files`.
 
     An expiry may have deleted the removed files already.
     """
     try:
         yield
-    except LoadLost:
+    except CommitConflict:
         raise
     except (OSError, OttlaError):
         require_live(table, files, purpose)
@@ -232,9 +232,9 @@ def is_letters(file: DataFile) -> bool:
     return file.path.startswith(f"{DEAD_LETTERS_FOLDER}/")
 
 
-def lost_to(table: LakeTable, event: str, purpose: str) -> LoadLost:
+def lost_to(table: LakeTable, event: str, purpose: str) -> CommitConflict:
     """Return the error for upkeep that another commit has overtaken."""
-    return LoadLost(
+    return CommitConflict(
         ErrorCode.CONCURRENT_TRANSACTIONS,
         f"another commit to {table.store.url} {event} first; this {purpose} changed nothing: run "
         "it again",

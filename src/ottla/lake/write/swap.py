@@ -18,7 +18,7 @@ from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.row_hash import MODULUS
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.file_check import check_bytes
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from ottla.lake.write.engine import Build
 from ottla.lake.write.load import rows_read
 from ottla.lake.write.load_plan import LoadPlan
@@ -52,8 +52,8 @@ class NothingDiffers(Exception):
 def ranges_replaced(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings) -> Manifest:
     """Read the plan's ranges, and commit their rows in place of the table's.
 
-    Raises NothingDiffers if the table has these rows already, LoadLost if other commits changed
-    columns, or keep changing files of the ranges.
+    Raises NothingDiffers if the table has these rows already, CommitConflict if other commits
+    changed columns, or keep changing files of the ranges.
     """
     assert plan.before is not None, "ranges that were loaded are in a commit"
     swap = _RangeSwap(writer, plan, plan.before, settings)
@@ -61,7 +61,7 @@ def ranges_replaced(writer: TopicWriter, plan: LoadPlan, settings: LoadSettings)
     read = build(plan.before, plan.digest)
     writer.require_sound(read, plan)
     for _ in range(_TRIES - 1):
-        with suppress(LoadLost):
+        with suppress(CommitConflict):
             return swap.commit(read)
     return swap.commit(read)
 

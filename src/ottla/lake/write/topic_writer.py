@@ -15,7 +15,7 @@ from ottla.lake.model.plan import Boundary, SizedRange, losses, require_no_loss
 from ottla.lake.source.boundaries import limits_of_load, require_boundaries
 from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.source.ledgers import commit_positions
-from ottla.lake.tables.table import FencedWriter, LoadLost, committed_before
+from ottla.lake.tables.table import CommitConflict, WriterFenced, committed_before
 from ottla.lake.write.engine import Engine, opened
 from ottla.lake.write.load_plan import Base, LoadPlan, built_on, plan_load
 from ottla.lake.write.settings import ACCEPT_LOSS, LoadSettings
@@ -66,14 +66,14 @@ class TopicWriter(Engine):
     def base(self, cluster: Cluster, override: str | None = None) -> Base:
         """Return the topic, and the commit to build on.
 
-        Raises OttlaError as `built_on` does, FencedWriter if a later writer took the table over.
+        Raises OttlaError as `built_on` does, WriterFenced if a later writer took the table over.
         """
         is_changelog = self._kind == "changelog"
         found = built_on(self.table, cluster, self.topic, override, is_changelog=is_changelog)
         newest = found.before
         if self._epoch is not None and newest is not None and newest.writer_epoch != self._epoch:
             program = "changelog --every" if is_changelog else "follow"
-            raise FencedWriter(
+            raise WriterFenced(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"a writer with epoch {newest.writer_epoch} has taken {self.table.store.url} over "
                 f"from this one, which has epoch {self._epoch} and stops: see that only one "
@@ -100,8 +100,8 @@ class TopicWriter(Engine):
     ) -> Manifest:
         """Run the plan's tasks and commit what they wrote. Return the new manifest.
 
-        Raises OttlaError (LoadLost if another load committed meanwhile). Then nothing is committed,
-        and the files that were written are removed.
+        Raises OttlaError (CommitConflict if another load committed meanwhile). Then nothing is
+        committed, and the files that were written are removed.
         """
         with self.writing(plan.version, plan.load_id):
             return (reduce or self._reduce)(self, plan, settings or self.settings)
@@ -186,7 +186,10 @@ class TopicWriter(Engine):
         if other writers keep committing, or for problems of the table as `built_on` does.
         """
         for _ in range(_TAKE_OVER_TRIES):
-            with suppress(LoadLost, FencedWriter), closing(connect(settings.bootstrap)) as cluster:
+            with (
+                suppress(CommitConflict, WriterFenced),
+                closing(connect(settings.bootstrap)) as cluster,
+            ):
                 self._pin(cluster, start, settings, override)
                 self._raise_epoch(cluster)
                 return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.source.cluster import is_outage
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 
 # Errors that a retry cannot cure.
 _FINAL = frozenset(
@@ -32,16 +32,16 @@ class Tries:
     def __init__(
         self,
         stop: threading.Event,
-        on_trouble: Callable[[OttlaError], None],
+        on_error: Callable[[OttlaError], None],
         on_recovery: Callable[[float], None] = lambda _seconds: None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start without a failure.
 
-        `on_trouble` is called once for each failure, `on_recovery` with the seconds of an outage.
+        `on_error` is called once for each failure, `on_recovery` with the seconds of an outage.
         """
         self._stop = stop
-        self._on_trouble = on_trouble
+        self._on_error = on_error
         self._on_recovery = on_recovery
         self._now_s = now_s
         self._count = 0
@@ -60,18 +60,18 @@ class Tries:
 
     def failed(self, error: OttlaError) -> None:
         """Wait before the next try. Raises `error` if it is not retried any more."""
-        if isinstance(error, LoadLost):
+        if isinstance(error, CommitConflict):
             return  # Another load has committed; read the table's positions again.
-        if isinstance(error, FencedWriter) or error.code in _FINAL:
+        if isinstance(error, WriterFenced) or error.code in _FINAL:
             raise error
         if is_outage(error):
             if self._away_since_s is None:
                 self._away_since_s = self._now_s()
-                self._on_trouble(error)
+                self._on_error(error)
             self._stop.wait(_OUTAGE_WAIT_S)
             return
         self._count += 1
         if self._count > _TRIES:
             raise error
-        self._on_trouble(error)
+        self._on_error(error)
         self._stop.wait(min(_WAIT_MAX_S, 2.0 ** (self._count - 1)))

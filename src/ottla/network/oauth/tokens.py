@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader
 from ottla.security.jwt.claims import is_time
 from ottla.security.jwt.header import part_of_token
-from ottla.security.sasl.bearer import TOKEN_BYTES_MAX, Supplier, Token
+from ottla.security.sasl.bearer import TOKEN_BYTES_MAX, OAuthBearerToken, Supplier
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class TokenSource:
         self._window = window
         self._now_s = now_s
         self._lock = Lock()
-        self._token: Token | None = None
+        self._token: OAuthBearerToken | None = None
         self._renew_s = 0.0
 
     def token(self) -> str:
@@ -88,7 +88,7 @@ def from_endpoint(
         form["scope"] = credentials.scope
     where = f"sasl.oauthbearer.token.endpoint.url {fetcher.endpoint.url}"
 
-    def supply() -> Token:
+    def supply() -> OAuthBearerToken:
         try:
             answer = _patiently(lambda: fetcher.post(form, headers), patience)
         except FetchFailed as error:
@@ -104,14 +104,14 @@ def from_endpoint(
 def from_file(fetcher: IssuerReader) -> Supplier:
     """Return a supplier that reads the token from a file, anew for each login."""
 
-    def supply() -> Token:
+    def supply() -> OAuthBearerToken:
         try:
             text = fetcher.get().decode("ascii", "replace").strip()
         except FetchFailed as error:
             where = f"sasl.oauthbearer.token.endpoint.url {fetcher.endpoint.url}"
             raise _no_token(f"{where}: {error}") from None
         # Reading it each time costs little, and a replaced file takes effect at once.
-        return Token(text)
+        return OAuthBearerToken(text)
 
     return supply
 
@@ -128,7 +128,7 @@ def _patiently(ask: Callable[[], bytes], patience: Patience) -> bytes:
         backoff_s *= 2
 
 
-def _answered(answer: bytes, where: str, now_s: float) -> Token:
+def _answered(answer: bytes, where: str, now_s: float) -> OAuthBearerToken:
     try:
         document = json.loads(answer)
     except (ValueError, RecursionError):
@@ -138,13 +138,13 @@ def _answered(answer: bytes, where: str, now_s: float) -> Token:
         raise _no_token(f"{where}: its answer has no access_token; is it the token endpoint?")
     lasts_s = document.get("expires_in")
     if is_time(lasts_s):
-        return Token(text, now_s + lasts_s)
-    return Token(text)
+        return OAuthBearerToken(text, now_s + lasts_s)
+    return OAuthBearerToken(text)
 
 
-def _checked(given: Token | str) -> Token:
+def _checked(given: OAuthBearerToken | str) -> OAuthBearerToken:
     """Return a token that can be sent; its expiry comes from its own claims if not given."""
-    token = given if isinstance(given, Token) else Token(given)
+    token = given if isinstance(given, OAuthBearerToken) else OAuthBearerToken(given)
     if len(token.text) > TOKEN_BYTES_MAX or _TOKEN.fullmatch(token.text) is None:
         raise _no_token("what was given for one is empty, too long, or has other characters in it")
     if token.expires_s is None:
@@ -152,7 +152,7 @@ def _checked(given: Token | str) -> Token:
         claims = part_of_token(parts[1]) if len(parts) == 3 else None
         expires_s = None if claims is None else claims.get("exp")
         if is_time(expires_s):
-            return Token(token.text, expires_s)
+            return OAuthBearerToken(token.text, expires_s)
     return token
 
 

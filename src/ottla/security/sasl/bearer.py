@@ -103,7 +103,7 @@ class OtherName(AuthenticationFailed):
         )
 
 
-class Token(NamedTuple):
+class OAuthBearerToken(NamedTuple):
     """A token, and when it expires in seconds since 1970.
 
     With `expires_s` None its claim `exp` decides; a token that is not a JWT is requested anew at
@@ -114,8 +114,8 @@ class Token(NamedTuple):
     expires_s: float | None = None
 
     def __repr__(self) -> str:
-        return f"Token(expires_s={self.expires_s})"
+        return f"OAuthBearerToken(expires_s={self.expires_s})"
 
 
 # Returns a new token. May block; is called in a thread.
-Supplier = Callable[[], Token | str]
+Supplier = Callable[[], OAuthBearerToken | str]

@@ -17,7 +17,7 @@ from rig.broker import ottla
 from rig.kafka import kafka
 from rig.wire_client import WireClient
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import (
     CLUSTER_NAME,
     AclOperation,
@@ -97,14 +97,14 @@ def rules(cell: Cell) -> frozenset[Acl]:
     deny = plain._replace(permission=Permission.DENY)
     # The cluster has one name only, whatever the pattern.
     start = need.name if need.kind is AclResource.CLUSTER else need.name[:6]
-    prefixed = Pattern(need.kind, start, PatternType.PREFIXED)
+    prefixed = ResourcePattern(need.kind, start, PatternType.PREFIXED)
     found |= {
         "none": set(),
         "allow": {plain},
         "all": {plain._replace(operation=AclOperation.ALL)},
         "deny": {plain, deny},
         "prefix": {plain._replace(pattern=prefixed)},
-        "wildcard": {plain._replace(pattern=Pattern(need.kind, "*"))},
+        "wildcard": {plain._replace(pattern=ResourcePattern(need.kind, "*"))},
         "host": {plain._replace(host=OTHER)},
         "user": {plain._replace(principal="User:bob")},
     }[cell.variant]
@@ -112,7 +112,7 @@ def rules(cell: Cell) -> frozenset[Acl]:
 
 
 def _allow(need: Need) -> Acl:
-    return Acl(Pattern(need.kind, need.name), WHO, CLIENT, need.operation, Permission.ALLOW)
+    return Acl(ResourcePattern(need.kind, need.name), WHO, CLIENT, need.operation, Permission.ALLOW)
 
 
 def expected_error(cell: Cell) -> int | None:
@@ -139,10 +139,10 @@ class Subject:
 
     def _prepare(self) -> UUID:
         resources = [
-            Pattern(AclResource.TOPIC, "*"),
-            Pattern(AclResource.GROUP, "*"),
-            Pattern(AclResource.TRANSACTIONAL_ID, "*"),
-            Pattern(AclResource.CLUSTER, CLUSTER_NAME),
+            ResourcePattern(AclResource.TOPIC, "*"),
+            ResourcePattern(AclResource.GROUP, "*"),
+            ResourcePattern(AclResource.TRANSACTIONAL_ID, "*"),
+            ResourcePattern(AclResource.CLUSTER, CLUSTER_NAME),
         ]
         base = [
             Acl(pattern, WHO, host, AclOperation.ALL, Permission.ALLOW)
@@ -186,9 +186,9 @@ class Subject:
         if gone:
             filters = [
                 DeleteAclsFilter(
-                    resource_type_filter=acl.pattern.type,
+                    resource_type_filter=acl.pattern.resource_type,
                     resource_name_filter=acl.pattern.name,
-                    pattern_type_filter=acl.pattern.kind,
+                    pattern_type_filter=acl.pattern.pattern_type,
                     principal_filter=acl.principal,
                     host_filter=acl.host,
                     operation=acl.operation,
@@ -206,9 +206,9 @@ class Subject:
     def _create(self, acls: list[Acl]) -> None:
         creations = [
             AclCreation(
-                resource_type=acl.pattern.type,
+                resource_type=acl.pattern.resource_type,
                 resource_name=acl.pattern.name,
-                resource_pattern_type=acl.pattern.kind,
+                resource_pattern_type=acl.pattern.pattern_type,
                 principal=acl.principal,
                 host=acl.host,
                 operation=acl.operation,
@@ -242,7 +242,7 @@ class Subject:
         )
         return frozenset(
             Acl(
-                Pattern(
+                ResourcePattern(
                     AclResource(one.resource_type),
                     one.resource_name,
                     PatternType(one.pattern_type),

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from rig.wire_client import WireClient
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.wire.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.topics import (
@@ -21,7 +21,7 @@ _PATIENCE_S = 60.0
 
 
 def _allow(kind: AclResource, name: str, operation: AclOperation) -> Acl:
-    return Acl(Pattern(kind, name), WHO, CLIENT, operation, Permission.ALLOW)
+    return Acl(ResourcePattern(kind, name), WHO, CLIENT, operation, Permission.ALLOW)
 
 
 _GROUP_READ = _allow(AclResource.GROUP, GROUP, AclOperation.READ)

@@ -6,7 +6,7 @@ from uuid import UUID
 from rig.broker import ottla
 from rig.wire_client import WireClient
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.wire.messages import group_offsets, share_group_offsets
 from ottla.wire.messages.consumer_groups import ShareGroupHeartbeatRequest
@@ -38,7 +38,7 @@ def test_a_list_of_all_topics_beside_a_list_of_none_hides_topics() -> None:
 
 
 def _describes(group: str) -> Acl:
-    pattern = Pattern(AclResource.GROUP, group)
+    pattern = ResourcePattern(AclResource.GROUP, group)
     return Acl(pattern, WHO, CLIENT, AclOperation.DESCRIBE, Permission.ALLOW)
 
 

@@ -2,7 +2,7 @@
 
 from rig.broker import ottla
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from tests.integration.protocol.acls.cases import CASES, TOPIC, Case
 from tests.integration.protocol.acls.matrix import CLIENT, SETTINGS, WHO, Subject
@@ -17,7 +17,7 @@ def _case(name: str) -> Case:
 
 
 def _rule(operation: AclOperation) -> Acl:
-    return Acl(Pattern(AclResource.TOPIC, TOPIC), WHO, CLIENT, operation, Permission.ALLOW)
+    return Acl(ResourcePattern(AclResource.TOPIC, TOPIC), WHO, CLIENT, operation, Permission.ALLOW)
 
 
 def test_what_a_connection_has_learned_opens_nothing_after_a_revocation() -> None:

@@ -4,13 +4,15 @@ from collections.abc import Iterable
 
 from rig.wire_client import WireClient
 
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.wire.messages.fetch import FetchRequest
 from tests.integration.protocol.acls.cases import CASES, TOPIC, Case
 from tests.integration.protocol.acls.matrix import ADMIN, CLIENT, WHO, Subject
 
-_READ = Acl(Pattern(AclResource.TOPIC, TOPIC), WHO, CLIENT, AclOperation.READ, Permission.ALLOW)
+_READ = Acl(
+    ResourcePattern(AclResource.TOPIC, TOPIC), WHO, CLIENT, AclOperation.READ, Permission.ALLOW
+)
 
 
 def waiting_fetches(port: int, revoked: Iterable[bool]) -> list[tuple[int, bool]]:

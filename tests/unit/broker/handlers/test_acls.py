@@ -9,7 +9,7 @@ from ottla.broker.process.apis import served
 from ottla.broker.requests.needs import brokers_only
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata import paths
-from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.acl import Acl, AclFilter, ResourcePattern
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
@@ -29,14 +29,14 @@ TOPIC, READ = AclResource.TOPIC, AclOperation.READ
 
 
 def rule(name="t", operation=READ, permission=Permission.ALLOW, kind=PatternType.LITERAL):
-    return Acl(Pattern(TOPIC, name, kind), "User:alice", "*", operation, permission)
+    return Acl(ResourcePattern(TOPIC, name, kind), "User:alice", "*", operation, permission)
 
 
 def creation(acl):
     return AclCreation(
-        resource_type=acl.pattern.type,
+        resource_type=acl.pattern.resource_type,
         resource_name=acl.pattern.name,
-        resource_pattern_type=acl.pattern.kind,
+        resource_pattern_type=acl.pattern.pattern_type,
         principal=acl.principal,
         host=acl.host,
         operation=acl.operation,

@@ -17,7 +17,7 @@ from ottla.broker.handlers.delegation_tokens import (
 )
 from ottla.broker.login.tokens import DelegationTokens, new_tokens
 from ottla.coordination.interface.store import Set
-from ottla.security.acl import Acl, Pattern
+from ottla.security.acl import Acl, ResourcePattern
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.security.principal import Principal
@@ -104,7 +104,7 @@ def rules(*acls):
     authorizer.set_rules(
         AclRules(
             [
-                Acl(Pattern(kind, name), str(who), "*", operation, Permission.ALLOW)
+                Acl(ResourcePattern(kind, name), str(who), "*", operation, Permission.ALLOW)
                 for who, operation, kind, name in acls
             ]
         )

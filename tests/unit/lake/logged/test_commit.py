@@ -27,7 +27,7 @@ from ottla.lake.tables.iceberg import IcebergLog
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.opening import existing_table, open_table
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, data_file, rows, written
 
@@ -115,7 +115,7 @@ def test_two_at_once_one_wins_the_other_says_so(tmp_path: Path, kind: str) -> No
     mine, others = written(first, 10, LOAD_A), written(second, 10, LOAD_B)
     second.commit(others)
 
-    with pytest.raises(LoadLost, match="another load committed version 1"):
+    with pytest.raises(CommitConflict, match="another load committed version 1"):
         first.commit(mine)
     assert [one.load_id for one in first.history()] == [LOAD_B]
     assert len(os.listdir(tmp_path / "_ottla/manifests")) == 1
@@ -132,7 +132,7 @@ def test_load_that_read_an_older_version_is_late(tmp_path: Path, kind: str) -> N
     for _ in range(3):
         commit(second, 10)
 
-    with pytest.raises(LoadLost):
+    with pytest.raises(CommitConflict):
         first.commit(mine)
     first.remove_orphans()
     assert readers.rows_by_format(tmp_path, kind) == readers.expected(2, 30)
@@ -157,7 +157,7 @@ def test_writer_of_an_older_epoch_is_fenced(tmp_path: Path, kind: str) -> None:
     mine = written(old, 10, LOAD_A)
     new.commit(epoch_of(new))
 
-    with pytest.raises(FencedWriter, match="a writer with epoch 1 has taken"):
+    with pytest.raises(WriterFenced, match="a writer with epoch 1 has taken"):
         old.commit(mine)
     old.remove_orphans()
     commit(new, 10)

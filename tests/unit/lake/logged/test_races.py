@@ -17,7 +17,7 @@ import pytest
 
 import ottla.lake
 from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import written
 
@@ -35,7 +35,7 @@ def compete(folder: str, kind: str, rounds: int, together: Barrier, results: Any
             table = open_table(folder, kind)
             manifest = written(table, 10, uuid.uuid4().hex, partitions=1)
             together.wait()
-            with suppress(LoadLost):
+            with suppress(CommitConflict):
                 table.commit(manifest)
                 won.append(manifest.version)
     except BaseException:
@@ -68,7 +68,7 @@ def race(folder: Path, kind: str, rounds: int) -> list[list[int]]:
 
 @BOTH
 def test_of_two_processes_one_commits_each_version(tmp_path: Path, kind: str) -> None:
-    """Round after round one wins and the other raises LoadLost; no row is there twice (P13)."""
+    """Each round one wins and the other raises CommitConflict; no row is there twice (P13)."""
     first, second = race(tmp_path, kind, ROUNDS)
 
     assert sorted(first + second) == list(range(1, ROUNDS + 1))

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import CommitConflict, WriterFenced
 from ottla.lake.write.tries import Tries
 
 
@@ -49,9 +49,9 @@ def test_a_commit_begins_the_count_anew() -> None:
 def test_a_lost_race_is_no_failure_and_a_newer_writer_ends_it() -> None:
     made, troubles, _, _ = tries()
     for _ in range(10):
-        made.failed(LoadLost(ErrorCode.CONCURRENT_TRANSACTIONS, "lost"))
-    with pytest.raises(FencedWriter):
-        made.failed(FencedWriter(ErrorCode.INVALID_PRODUCER_EPOCH, "newer"))
+        made.failed(CommitConflict(ErrorCode.CONCURRENT_TRANSACTIONS, "lost"))
+    with pytest.raises(WriterFenced):
+        made.failed(WriterFenced(ErrorCode.INVALID_PRODUCER_EPOCH, "newer"))
     with pytest.raises(OttlaError, match="made anew"):
         made.failed(OttlaError(ErrorCode.UNKNOWN_TOPIC_ID, "made anew"))
     assert troubles == []

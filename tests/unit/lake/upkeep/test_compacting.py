@@ -14,7 +14,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table, open_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.tables.table import CommitConflict
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 
@@ -98,7 +98,7 @@ def test_of_two_compactions_one_says_that_it_lost(tmp_path: Path, kind: Format) 
         if step == "files written":
             ottla.lake.compact(str(tmp_path), master="here")
 
-    with pytest.raises(LoadLost, match=r"removed data/v0000000001-.* first"):
+    with pytest.raises(CommitConflict, match=r"removed data/v0000000001-.* first"):
         ottla.lake.compact(
             str(tmp_path), master="here", watch=ottla.lake.Observer(on_step=compact_meanwhile)
         )
