@@ -122,6 +122,18 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
         os.close(descriptor)
 
 
+def disk_space(path: str) -> tuple[int, int]:
+    """Return the free and all bytes of the disk of `path`. Raises OSError."""
+    if hasattr(os, "statvfs"):
+        found = os.statvfs(path)
+        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    # It imports compressors, which take half a megabyte of memory; only Windows needs it.
+    import shutil  # noqa: PLC0415
+
+    usage = shutil.disk_usage(path)
+    return usage.free, usage.total
+
+
 def anonymous_memory(size: int) -> mmap.mmap:
     """Return memory pages private to this process, initially zero."""
     if hasattr(mmap, "MAP_PRIVATE"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.system import give_memory_back
+from ottla.base.system import anonymous_memory, give_memory_back
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
@@ -57,8 +57,8 @@ class Listener:
         self.service = service
         self.limits = limits
         self.budget = budget
-        self.receive_buffer = receive_buffer or memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-        self.send_buffer = memoryview(bytearray(CHUNK_BYTES))
+        self.receive_buffer = receive_buffer or memoryview(anonymous_memory(RECEIVE_BUFFER_BYTES))
+        self.send_buffer = memoryview(anonymous_memory(CHUNK_BYTES))
         # In the order in which the connections were opened.
         self.connections: dict[Connection, None] = {}
         self.port = 0

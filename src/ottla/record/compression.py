@@ -9,8 +9,7 @@ import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
-
-import cramjam
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 
@@ -59,6 +58,16 @@ class CorruptBatch(OttlaError):
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
+def _cramjam() -> Any:
+    """Return the library of all codecs but gzip, loaded on first use.
+
+    It takes 1.6 MB of memory, and many brokers have no compressed topic.
+    """
+    import cramjam  # noqa: PLC0415
+
+    return cramjam
+
+
 def compress(codec: int, payload: Buffer, level: int | None = None) -> Buffer:
     """Compress `payload` with `codec` (codec 0 returns the same object)."""
     match codec:
@@ -71,11 +80,11 @@ def compress(codec: int, payload: Buffer, level: int | None = None) -> Buffer:
         case Compression.LZ4:
             speed = _LZ4_FAST if level in (None, _LZ4_DEFAULT_LEVEL) else level
             # Java's reader refuses frames whose blocks refer to earlier blocks.
-            frame = cramjam.lz4.Compressor(speed, content_checksum=False, block_linked=False)
+            frame = _cramjam().lz4.Compressor(speed, content_checksum=False, block_linked=False)
             frame.compress(payload if isinstance(payload, bytes) else bytes(payload))
             return bytes(frame.finish())
         case Compression.ZSTD:
-            return bytes(cramjam.zstd.compress(payload, level=3 if level is None else level))
+            return bytes(_cramjam().zstd.compress(payload, level=3 if level is None else level))
     raise unknown_codec(codec)
 
 
@@ -107,9 +116,9 @@ def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES)
         case Compression.SNAPPY:
             return _decompress_snappy(payload, max_bytes)
         case Compression.LZ4:
-            return _expand(cramjam.lz4.decompress_into, payload, max_bytes, "lz4")
+            return _expand(_cramjam().lz4.decompress_into, payload, max_bytes, "lz4")
         case Compression.ZSTD:
-            return _expand(cramjam.zstd.decompress_into, payload, max_bytes, "zstd")
+            return _expand(_cramjam().zstd.decompress_into, payload, max_bytes, "zstd")
     raise unknown_codec(codec)
 
 
@@ -143,7 +152,7 @@ def _expand(
         while True:
             try:
                 return bytes(output[: decompress_into(payload, output)])
-            except cramjam.DecompressionError as error:
+            except _cramjam().DecompressionError as error:
                 if "whole buffer" not in str(error):
                     raise CorruptBatch(f"{name} data does not expand: {error}") from error
                 if room >= max_bytes:
@@ -176,7 +185,7 @@ def _decompress_gzip(payload: Buffer, max_bytes: int) -> bytes:
     if not member.eof:
         raise CorruptBatch("gzip data ends within itself")
     if member.unused_data:
-        return _expand(cramjam.gzip.decompress_into, payload, max_bytes, "gzip")
+        return _expand(_cramjam().gzip.decompress_into, payload, max_bytes, "gzip")
     return content
 
 
@@ -185,7 +194,7 @@ def _compress_xerial(payload: Buffer) -> bytes:
     parts: list[bytes] = [_XERIAL_HEADER]
     view = memoryview(payload)
     for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        block = bytes(_cramjam().snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
         parts.append(_SIZE.pack(len(block)))
         parts.append(block)
     return b"".join(parts)
@@ -218,12 +227,12 @@ def _expand_snappy_block(block: memoryview, max_bytes: int, size_before: int) ->
     `size_before` is the size of the output so far, which counts towards `max_bytes`.
     """
     try:
-        size = cramjam.snappy.decompress_raw_len(block)
+        size = _cramjam().snappy.decompress_raw_len(block)
         if size > max_bytes - size_before:
             raise _too_large("snappy", max_bytes)
         output = bytearray(size)
-        written = cramjam.snappy.decompress_raw_into(block, output)
-    except cramjam.DecompressionError as error:
+        written = _cramjam().snappy.decompress_raw_into(block, output)
+    except _cramjam().DecompressionError as error:
         raise CorruptBatch(f"snappy data does not expand: {error}") from error
     del output[written:]
     return output

@@ -16,7 +16,8 @@ from rig.issuer import Issuer, serving
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.source.cluster import is_outage
 from ottla.network.oauth.address import IssuerAddress, read_address
-from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader, in_daemon
+from ottla.network.oauth.daemon import in_daemon
+from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader
 from ottla.network.oauth.options import new_fetcher, token_options, token_source
 from ottla.network.oauth.tokens import (
     ClientCredentials,

@@ -5,7 +5,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.base.settings.tables.setting import Value
-from ottla.network.oauth.issuer_reader import in_daemon
+from ottla.network.oauth.daemon import in_daemon
 from ottla.network.peer import PeerConnection
 from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of, login_requests

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError, shortened
 from ottla.broker.runtime.runtime import Runtime
-from ottla.network.oauth.issuer_reader import FetchFailed, in_daemon
+from ottla.network.oauth.daemon import in_daemon
+from ottla.network.oauth.issuer_reader import FetchFailed
 from ottla.security.jwt.verify import PublicKeys, read_keys
 from ottla.security.sasl.bearer import RefusedToken
 

@@ -13,7 +13,11 @@ from ottla.base.errors import OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.base.settings.listeners import listen_addresses
-from ottla.base.system import keep_large_buffers_apart, raise_descriptors_max
+from ottla.base.system import (
+    give_memory_back,
+    keep_large_buffers_apart,
+    raise_descriptors_max,
+)
 from ottla.broker.process.broker import Broker
 from ottla.wire.codec import prepare
 from ottla.wire.messages.between_brokers import LeaderAndIsrRequest, LeaderAndIsrResponse
@@ -35,6 +39,8 @@ def warm_up(broker: Broker) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    # Reading files and compiling them left free memory behind.
+    give_memory_back()
 
 
 _log = logging.getLogger(__name__)

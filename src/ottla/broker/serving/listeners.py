@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
+from ottla.base.system import anonymous_memory
 from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.requests.auditing import Auditing
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
@@ -66,7 +67,8 @@ class Listeners:
         limits = connection_limits(settings)
         queued_bytes = settings.integer("queued.max.request.bytes")
         budget = MemoryBudget(queued_bytes if queued_bytes > 0 else _BUDGET_BYTES)
-        receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        # Unlike a bytearray, it takes only the pages that have been used.
+        receive_buffer = memoryview(anonymous_memory(RECEIVE_BUFFER_BYTES))
         for address in listen_addresses(settings):
             service = self._service_of(address.name)
             tls = ListenerTls(settings, address) if address.is_tls else None

@@ -36,7 +36,7 @@ async def ready_in_thread(identity: SaslIdentity) -> SaslIdentity:
     if identity.token is None:
         return identity
     # Few clients need it.
-    from ottla.network.oauth.issuer_reader import in_daemon  # noqa: PLC0415
+    from ottla.network.oauth.daemon import in_daemon  # noqa: PLC0415
 
     return await in_daemon(lambda: ready_identity(identity))
 

@@ -7,7 +7,6 @@ without memfd the file is a temporary one that only this user can read, and it i
 import contextlib
 import os
 import ssl
-import tempfile
 from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -151,6 +150,9 @@ def _as_file(data: bytes) -> Iterator[str]:
         finally:
             os.close(descriptor)
         return
+    # Linux does not need it, and it imports compressors.
+    import tempfile  # noqa: PLC0415
+
     descriptor, path = tempfile.mkstemp()
     try:
         os.write(descriptor, data)

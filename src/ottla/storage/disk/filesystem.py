@@ -6,7 +6,6 @@ not part of it (the page cache is the only buffer), nor are locks between thread
 
 import ctypes
 import os
-import shutil
 from collections.abc import Sequence
 from struct import Struct
 from typing import Protocol
@@ -320,10 +319,10 @@ class OsFileSystem:
         system.sync_folder(path)
 
     def free_bytes(self, path: str) -> int:
-        return shutil.disk_usage(path).free
+        return system.disk_space(path)[0]
 
     def total_bytes(self, path: str) -> int:
-        return shutil.disk_usage(path).total
+        return system.disk_space(path)[1]
 
     def lock(self, path: str) -> OsFile | None:
         file = self.open(path, create=True)
