@@ -119,11 +119,11 @@ def counts() -> list[Count]:
               sum(len(list(pairs(beside))) for beside in packages), 0, 0),
         Count("modules named by a gerund", sum(map(gerund, modules)), 8, 30),
         Count("files of less than 40 lines",
-              sum(lines[name] < 40 for name in modules if name not in folders), 18, 80),
+              sum(lines[name] < 40 for name in modules if name not in folders), 19, 80),
         Count("files of less than 60 lines with one importer",
               sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 5, 30),
-        Count("lines in src/", sum(lines.values()), 139_950, 125_000),
-        Count("files in src/", len(modules), 869, 1_050),
+        Count("lines in src/", sum(lines.values()), 138_050, 125_000),
+        Count("files in src/", len(modules), 863, 1_050),
     ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class CleaningStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class CleanerStatus:
+class CompactionPartStatus:
     """The state of a broker's cleaner.
 
     `logs` counts the compacted logs, `running` the logs being cleaned, `due` the logs dirty enough
@@ -165,7 +165,7 @@ class Cleaner(BrokerPart):
         except OSError as error:
             raise storage_error(error, log.folder, "look for records to compact") from error
 
-    def status(self) -> CleanerStatus:
+    def status(self) -> CompactionPartStatus:
         """Return the state of the cleaner; unreadable logs are not counted as due."""
         logs = running = due = due_bytes = 0
         failed: list[tuple[TopicPartition, CleaningStatus]] = []
@@ -182,7 +182,7 @@ class Cleaner(BrokerPart):
                 if dirt.is_due(partition.config.min_cleanable_dirty_ratio):
                     due += 1
                     due_bytes += dirt.dirty_bytes
-        return CleanerStatus(
+        return CompactionPartStatus(
             self.threads,
             logs,
             running,

@@ -39,7 +39,7 @@ _SPACE_CHECK_MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionStatus:
+class RetentionPartStatus:
     """Counts of records kept beyond retention because readers still need them."""
 
     held_partitions: int
@@ -84,8 +84,8 @@ class RetentionKeeper(BrokerPart):
         self.readers.close()
         await self._chores.stop()
 
-    def status(self) -> RetentionStatus:
-        return RetentionStatus(
+    def status(self) -> RetentionPartStatus:
+        return RetentionPartStatus(
             len(self.held), sum(held.held_bytes for held, _ in self.held.values())
         )
 

@@ -13,7 +13,7 @@ from ottla.lake.model.chain import TableStanding
 from ottla.lake.model.live import left_out, letters_after, live_after, versions_without_files
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import TopicDescription
+from ottla.lake.source.cluster import TopicBounds
 from ottla.lake.tables.data_files import files_present
 from ottla.lake.tables.markers import TableCheckpoints
 from ottla.lake.tables.opening import existing_table
@@ -27,7 +27,7 @@ class ComparedTopic:
     """The topic that a table is compared with. Can be pickled."""
 
     bootstrap: Bootstrap
-    described: TopicDescription
+    described: TopicBounds
 
     @property
     def has_holes(self) -> bool:

@@ -24,7 +24,7 @@ from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range, require_same_topic
 from ottla.lake.source.access import Bootstrap, brokers_of
-from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.cluster import Cluster, TopicBounds, connect
 from ottla.lake.source.ledgers import account_of, loss_explained, totals_of
 from ottla.lake.store.retries import retried
 
@@ -94,7 +94,7 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
     return report
 
 
-def _same_topic(cluster: Cluster, newest: Manifest) -> TopicDescription:
+def _same_topic(cluster: Cluster, newest: Manifest) -> TopicBounds:
     """Return the description of the topic. Raises OttlaError if it was recreated or truncated."""
     described = cluster.describe(newest.topic)
     with loss_explained(cluster, described, newest):

@@ -10,7 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted, iso
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicDescription, connect
+from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicBounds, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.tables.data_files import files_present
 from ottla.lake.tables.opening import existing_table
@@ -31,7 +31,7 @@ TERMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStatus:
+class PartitionLag:
     """The status of one partition: the table's position and its lag."""
 
     partition: int
@@ -63,7 +63,7 @@ class TableStatus:
     overridden: tuple[str, ...] = ()
     # Files of loads that are not committed, or not yet.
     orphans: tuple[str, ...] = ()
-    partitions: tuple[PartitionStatus, ...] = ()
+    partitions: tuple[PartitionLag, ...] = ()
     # All rows with an earlier event time are loaded; None if unknown, or without event times.
     watermark_ms: int | None = None
     late_rows: int = 0  # Rows that were loaded with event times before the watermark.
@@ -134,7 +134,7 @@ def status(
     return replace(found, held_back=tuple(held))
 
 
-def _require_same(newest: Manifest, described: TopicDescription) -> None:
+def _require_same(newest: Manifest, described: TopicBounds) -> None:
     if newest.topic_id and described.topic_id and newest.topic_id != described.topic_id:
         raise OttlaError(
             ErrorCode.UNKNOWN_TOPIC_ID,
@@ -180,7 +180,7 @@ def table_status(
         overridden=tuple(problem for one in manifests for problem in one.overridden),
         orphans=tuple(sorted(set(present) - named)),
         partitions=tuple(
-            PartitionStatus(
+            PartitionLag(
                 partition=p,
                 position=newest.positions.get(p, 0),
                 end=None if ends is None else ends.get(p),

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.rows.evolution import NewField
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import TopicDescription, connect
+from ottla.lake.source.cluster import TopicBounds, connect
 from ottla.lake.source.ledgers import settled
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
@@ -122,7 +122,7 @@ def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
 
 
 def explained_ledgers(
-    results: Sequence[TaskResult], described: TopicDescription, bootstrap: Bootstrap
+    results: Sequence[TaskResult], described: TopicBounds, bootstrap: Bootstrap
 ) -> list[PartitionLedger]:
     """Return a ledger for each partition that was read, with gaps explained as far as possible."""
     ledgers = _partition_ledgers(results)

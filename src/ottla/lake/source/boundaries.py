@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.plan import Boundary, deleted_at, gone_before, losses, require_past, resolve
-from ottla.lake.source.cluster import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicBounds
 from ottla.lake.source.source_options import Boundaries, StreamOptions, wrong
 from ottla.ledger.partition import PartitionLedger
 
@@ -31,7 +31,7 @@ class Limits:
 
 
 def limits_between(
-    described: TopicDescription, starts: Offsets, ends: Offsets, positions: Offsets
+    described: TopicBounds, starts: Offsets, ends: Offsets, positions: Offsets
 ) -> Limits:
     """Return limits, with the records that were deleted since a read that ended at `positions`."""
     gone_below = gone_before(described.bounds, positions)
@@ -41,7 +41,7 @@ def limits_between(
 
 def limits_of_read(
     cluster: Cluster,
-    described: TopicDescription,
+    described: TopicBounds,
     start: Boundary,
     end: Boundary,
     last_load: Offsets,
@@ -61,7 +61,7 @@ def limits_of_read(
 
 def limits_of_load(
     cluster: Cluster,
-    described: TopicDescription,
+    described: TopicBounds,
     start: Boundary,
     end: Boundary,
     positions: Offsets | None,
@@ -84,7 +84,7 @@ def limits_of_load(
 
 
 def require_boundaries(
-    cluster: Cluster, described: TopicDescription, start: Boundary, end: Boundary | None = None
+    cluster: Cluster, described: TopicBounds, start: Boundary, end: Boundary | None = None
 ) -> None:
     """Raise OttlaError for boundaries that are invalid for the topic, before a table is created."""
     require_past(start, time.time_ns() // 1_000_000)
@@ -94,7 +94,7 @@ def require_boundaries(
 
 def offsets_of(
     cluster: Cluster,
-    described: TopicDescription,
+    described: TopicBounds,
     boundary: Boundary,
     last_load: Offsets,
     *,
@@ -107,7 +107,7 @@ def offsets_of(
     )
 
 
-def _offsets_by_time(cluster: Cluster, described: TopicDescription, boundary: Boundary) -> Offsets:
+def _offsets_by_time(cluster: Cluster, described: TopicBounds, boundary: Boundary) -> Offsets:
     """Return each partition's first offset at or after the time, if it has such a record."""
     times = dict(boundary.times or {})
     if boundary.timestamp_ms is not None:

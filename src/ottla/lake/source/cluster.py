@@ -44,7 +44,7 @@ def is_outage(error: OttlaError) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicDescription:
+class TopicBounds:
     """The description of a topic that a load plans with.
 
     `bounds` end at the last stable offset, because later records may still be aborted. `compacted`
@@ -132,7 +132,7 @@ class Cluster(Log):
             config=brokers.access.client_config(),
         )
 
-    def describe(self, topic: str) -> TopicDescription:
+    def describe(self, topic: str) -> TopicBounds:
         """Describe a topic.
 
         Raises OttlaError UNKNOWN_TOPIC_OR_PARTITION, or the error of the connection.
@@ -143,7 +143,7 @@ class Cluster(Log):
         ends = self._client.list_offsets(topic, LATEST)
         settings = self._client.topic_settings(topic)
         retention = settings.get("delete.retention.ms")
-        return TopicDescription(
+        return TopicBounds(
             topic=topic,
             topic_id=topic_id,
             cluster_id=self._client.cluster_id(),

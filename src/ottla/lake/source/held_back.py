@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.lake.source.access import Bootstrap, as_brokers
-from ottla.lake.source.cluster import Cluster, LogPosition, TopicDescription
+from ottla.lake.source.cluster import Cluster, LogPosition, TopicBounds
 from ottla.lake.source.stream_offset import Key
 
 # A partition is looked into if its last stable offset has not moved for PATIENCE_MS, and at most
@@ -67,7 +67,7 @@ def held_back(
 def held_back_in(
     cluster: Cluster,
     bootstrap: Bootstrap,
-    described: TopicDescription,
+    described: TopicBounds,
     ends: Mapping[int, int],
 ) -> list[str]:
     """Return lines as `held_back` does, for partitions that are read to the last stable offset."""

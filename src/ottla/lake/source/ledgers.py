@@ -22,7 +22,7 @@ from ottla.client.common.offset_account import OffsetAccount
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import PartitionBounds, Range
 from ottla.lake.source.access import Bootstrap, as_brokers
-from ottla.lake.source.cluster import Cluster, Log, TopicDescription
+from ottla.lake.source.cluster import Cluster, Log, TopicBounds
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 from ottla.record.reader import CorruptBatch, batches, check_batch
 
@@ -57,7 +57,7 @@ def judged(
 
 def may_be_compacted(
     cluster: Cluster,
-    described: TopicDescription,
+    described: TopicBounds,
     partition: int,
     found: OffsetAccount | None,
     count: int,
@@ -124,7 +124,7 @@ _NAMED_MAX = 10
 
 
 def settled(
-    ledgers: Sequence[PartitionLedger], cluster: Cluster, described: TopicDescription
+    ledgers: Sequence[PartitionLedger], cluster: Cluster, described: TopicBounds
 ) -> list[PartitionLedger]:
     """Return the ledgers of ranges that were read, with missing offsets explained if possible."""
     if not described.has_ledger:
@@ -200,7 +200,7 @@ def _elections(account: OffsetAccount) -> str:
 
 @contextmanager
 def loss_explained(
-    cluster: Cluster, described: TopicDescription, before: Manifest | None
+    cluster: Cluster, described: TopicBounds, before: Manifest | None
 ) -> Iterator[None]:
     """Add elections that lost records to the error for a log that ends before the position."""
     try:

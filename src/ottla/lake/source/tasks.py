@@ -24,7 +24,7 @@ from ottla.lake.model.plan import (
 from ottla.lake.model.schema import SOURCE_COLUMNS
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits, assigned, boundaries, chosen, limits_of_read
-from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.cluster import Cluster, TopicBounds, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.source.ledgers import judged, skipped_lines
 from ottla.lake.source.narrowing import Narrowing
@@ -56,7 +56,7 @@ TaskRanges = tuple[PlannedRange, ...]
 class TopicRead(NamedTuple):
     """A topic and the limits within which it is read."""
 
-    described: TopicDescription
+    described: TopicBounds
     limits: Limits
 
 

@@ -33,7 +33,7 @@ from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import parse_boundary
-from ottla.lake.source.cluster import TopicDescription, connect
+from ottla.lake.source.cluster import TopicBounds, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.tables.table import CommitConflict
 from ottla.lake.write.load_plan import LoadPlan
@@ -207,7 +207,7 @@ def _events_for(
     return events
 
 
-def _rule_of(events: EventTimes | None, described: TopicDescription) -> EventRule | None:
+def _rule_of(events: EventTimes | None, described: TopicBounds) -> EventRule | None:
     """Return the rule by which tasks treat event times; `events` is the state before the load."""
     if events is None:
         return None

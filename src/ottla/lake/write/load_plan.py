@@ -10,7 +10,7 @@ from ottla.lake.model.plan import SizedRange, ranges, require_same_topic, split
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
-from ottla.lake.source.cluster import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicBounds
 from ottla.lake.source.ledgers import loss_explained
 from ottla.lake.tables.table import LakeTable, foundation, on_record
 from ottla.lake.write.settings import FileSizes
@@ -23,7 +23,7 @@ OFFSETS_PER_TASK = 2_000_000
 class Base:
     """The current description of the topic, and the commit that the next commit builds on."""
 
-    described: TopicDescription
+    described: TopicBounds
     before: Manifest | None
     digest: str | None
     overridden: tuple[str, ...] = ()  # Problems of the table that an operator chose to override.

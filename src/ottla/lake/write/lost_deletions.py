@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode
 from ottla.client.common.offset_account import CompactedBy
 from ottla.lake.model.plan import Range, RecordsLost
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.cluster import Cluster, TopicBounds, connect
 from ottla.lake.source.ledgers import account_of
 from ottla.lake.write.load_plan import LoadPlan
 from ottla.lake.write.settings import ACCEPT_LOSS
@@ -51,9 +51,7 @@ def require_no_lost_deletions(
         raise RecordsLost(ErrorCode.OFFSET_OUT_OF_RANGE, f"{'; '.join(lines)}. {_REMEDY}")
 
 
-def _lost(
-    ledger: PartitionLedger, described: TopicDescription, since_ms: int, cluster: Cluster
-) -> bool:
+def _lost(ledger: PartitionLedger, described: TopicBounds, since_ms: int, cluster: Cluster) -> bool:
     whole = Range(described.topic, ledger.partition, 0, ledger.end)
     of_whole = account_of(cluster, whole)
     unread = account_of(cluster, replace(whole, start=ledger.start))

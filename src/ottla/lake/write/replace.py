@@ -20,7 +20,7 @@ from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.source.boundaries import Limits, offsets_of
-from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.cluster import Cluster, TopicBounds, connect
 from ottla.lake.write.engine import opened
 from ottla.lake.write.load_plan import plan_load
 from ottla.lake.write.settings import ACCEPT_LOSS, settings_of
@@ -102,7 +102,7 @@ def _loaded(history: Iterable[Manifest], newest: Manifest | None) -> dict[int, t
 
 def _ranges(
     cluster: Cluster,
-    described: TopicDescription,
+    described: TopicBounds,
     start: Boundary,
     end: Boundary,
     loaded: Mapping[int, tuple[int, int]],
@@ -157,7 +157,7 @@ def _require_loaded(
         )
 
 
-def _require_held(described: TopicDescription, wanted: Mapping[int, tuple[int, int]]) -> None:
+def _require_held(described: TopicBounds, wanted: Mapping[int, tuple[int, int]]) -> None:
     for partition, (start, end) in wanted.items():
         log_start = described.bounds[partition].log_start
         if start < log_start:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from ottla.lake.edges.metrics import METRICS, prometheus_text, replace_file
-from ottla.lake.edges.status import PartitionStatus, TableStatus
+from ottla.lake.edges.status import PartitionLag, TableStatus
 from ottla.lake.job.task import LoadResult
 from ottla.ledger.partition import PartitionLedger
 
@@ -20,7 +20,7 @@ STATUS = TableStatus(
     size_bytes=9_000,
     last_load_ms=1_700_000_000_000,
     watermark_ms=1_699_999_000_000,
-    partitions=(PartitionStatus(0, 80, 80), PartitionStatus(1, 80, 90, 4.5)),
+    partitions=(PartitionLag(0, 80, 80), PartitionLag(1, 80, 90, 4.5)),
 )
 
 

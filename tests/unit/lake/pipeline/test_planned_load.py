@@ -8,7 +8,7 @@ import pytest
 from ottla.lake.edges.planned_load import planned_load
 from ottla.lake.model.plan import PartitionBounds, Range, SizedRange
 from ottla.lake.source.boundaries import limits_between
-from ottla.lake.source.cluster import TopicDescription
+from ottla.lake.source.cluster import TopicBounds
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.own import OwnTable
 from ottla.lake.write.load_plan import LoadPlan
@@ -21,7 +21,7 @@ def plan_of(folder: Path, ends: dict[int, int], ranges: list[SizedRange]) -> Loa
     """The plan of a load after one that ended at offset 10 of the partitions 0 and 1."""
     before = commit(OwnTable(LocalStore(folder)).writable(), 10)
     bounds = {p: PartitionBounds(0, end) for p, end in ends.items()}
-    described = TopicDescription(TOPIC, None, None, bounds, compacted=False)
+    described = TopicBounds(TOPIC, None, None, bounds, compacted=False)
     starts = {p: before.positions.get(p, 0) for p in bounds}
     return LoadPlan(
         described=described,
@@ -68,7 +68,7 @@ def test_large_ranges_are_a_task_each(tmp_path: Path, count: int, tasks: int) ->
 def test_lost_offsets_have_a_line(tmp_path: Path) -> None:
     """Those that retention took after the position of the table."""
     plan = plan_of(tmp_path, {0: 30}, [])
-    described = TopicDescription(TOPIC, None, None, {0: PartitionBounds(15, 30)}, compacted=False)
+    described = TopicBounds(TOPIC, None, None, {0: PartitionBounds(15, 30)}, compacted=False)
     limits = limits_between(described, {0: 10}, {0: 30}, {0: 10})
     found = planned_load(replace(plan, limits=limits), "/lake", {}, 0)
     assert found.lost == (

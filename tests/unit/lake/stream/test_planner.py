@@ -8,7 +8,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
 from ottla.lake.model.plan import PartitionBounds
-from ottla.lake.source.cluster import LogPosition, TopicDescription, TopicEnds
+from ottla.lake.source.cluster import LogPosition, TopicBounds, TopicEnds
 from ottla.lake.source.planner import StreamPlanner
 from ottla.lake.source.source_options import parse_options
 from ottla.lake.source.stream_offset import Key, StreamOffset
@@ -55,10 +55,10 @@ class MemoryCluster:
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         return {}
 
-    def describe(self, topic: str) -> TopicDescription:
+    def describe(self, topic: str) -> TopicBounds:
         found, starts = self.ends(topic), self.log_starts(topic)
         bounds = {p: PartitionBounds(starts[p], end.offset) for p, end in found.ends.items()}
-        return TopicDescription(topic, found.topic_id, None, bounds, compacted=False)
+        return TopicBounds(topic, found.topic_id, None, bounds, compacted=False)
 
     def close(self) -> None:
         """Nothing to close."""
