@@ -5,7 +5,12 @@ import ssl
 from datetime import UTC, datetime
 
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import ListenerAddress, listen_addresses
+from ottla.base.settings.listeners import (
+    ListenerAddress,
+    advertised_addresses,
+    is_wildcard,
+    listen_addresses,
+)
 from ottla.network.connection import Connection
 from ottla.network.tls.context import server_context
 from ottla.network.tls.material import load_material
@@ -30,6 +35,12 @@ def check_listeners(settings: BrokerSettings) -> None:
             server_context(options, load_material(options))
 
 
+def _reached_at(settings: BrokerSettings, address: ListenerAddress) -> list[str]:
+    """Return the host that clients connect to: the advertised one, or else the listener's own."""
+    host = advertised_addresses(settings).get(address.name, address).host
+    return [] if is_wildcard(host) else [host]
+
+
 class ListenerTls:
     """The TLS settings of a listener.
 
@@ -41,7 +52,8 @@ class ListenerTls:
             return listener_options(settings, address.name, is_sasl=address.is_sasl)
 
         self._is_sasl = address.is_sasl
-        self._source = server_source(f"listener {address.name}", options)
+        hosts = _reached_at(settings, address)
+        self._source = server_source(f"listener {address.name}", options, hosts)
         own_rules = settings.of_listener(address.name, _RULES)
         self._rules = MappingRules(str(own_rules or settings.text(_RULES)))
 

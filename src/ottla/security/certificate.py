@@ -6,6 +6,7 @@ last part first, names of nine attributes, and the bytes of all others in hexade
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 SEQUENCE, SET, OID = 0x30, 0x31, 0x06
@@ -44,8 +45,12 @@ def elements(data: bytes) -> Iterator[Element]:
         position = end
 
 
-_VERSION = 0xA0
+_VERSION, _EXTENSIONS = 0xA0, 0xA3
+_OCTETS = 0x04
 _UTC_TIME = 0x17
+# Alternative names of the subject, and two kinds of them: names of hosts and addresses.
+_ALTERNATIVES: Final = "2.5.29.17"
+_DNS, _ADDRESS = 0x82, 0x87
 _NAMES: Final = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",
@@ -78,6 +83,15 @@ class Certificate(NamedTuple):
     not_after: datetime
 
 
+class CertificateNames(NamedTuple):
+    """The names in a certificate."""
+
+    subject: str
+    issuer: str
+    # The host names and addresses for which it is valid.
+    hosts: tuple[str, ...]
+
+
 def read_certificate(der: bytes) -> Certificate:
     """Read a certificate. Raises ValueError if `der` is not one."""
     try:
@@ -89,9 +103,35 @@ def read_certificate(der: bytes) -> Certificate:
         raise ValueError("no certificate in DER") from error
 
 
+def read_names(der: bytes) -> CertificateNames:
+    """Read a certificate's names. Raises ValueError if `der` is not a certificate."""
+    try:
+        parts = _parts(der)
+        issuer, subject = (_subject(expect(parts[index], SEQUENCE)) for index in (2, 4))
+        return CertificateNames(subject, issuer, tuple(_hosts(parts)))
+    except (IndexError, StopIteration, UnicodeDecodeError) as error:
+        raise ValueError("no certificate in DER") from error
+
+
 def _parts(der: bytes) -> list[Element]:
     signed = next(elements(expect(next(elements(der)), SEQUENCE)))
     return [part for part in elements(expect(signed, SEQUENCE)) if part.tag != _VERSION]
+
+
+def _hosts(parts: list[Element]) -> list[str]:
+    found = []
+    for extensions in (part for part in parts if part.tag == _EXTENSIONS):
+        for extension in elements(expect(next(elements(extensions.content)), SEQUENCE)):
+            # An optional field between them says whether the extension is critical.
+            kind, *_, value = elements(expect(extension, SEQUENCE))
+            if _oid(expect(kind, OID)) != _ALTERNATIVES:
+                continue
+            for name in elements(expect(next(elements(expect(value, _OCTETS))), SEQUENCE)):
+                if name.tag == _DNS:
+                    found.append(name.content.decode("ascii"))
+                elif name.tag == _ADDRESS and len(name.content) in (4, 16):
+                    found.append(str(ip_address(name.content)))
+    return found
 
 
 def _subject(name: bytes) -> str:

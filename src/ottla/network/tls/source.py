@@ -3,31 +3,30 @@
 If the new files are broken, the previous context stays in use.
 """
 
-import binascii
 import contextlib
 import logging
 import os
 import ssl
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import exposed_file
 from ottla.network.tls.context import client_context, server_context
+from ottla.network.tls.doubts import certificate_doubts, certificates
 from ottla.network.tls.material import Material, load_material
 from ottla.network.tls.options import TlsOptions
 from ottla.security.certificate import Certificate, read_certificate
 
 _log = logging.getLogger(__name__)
 
+# Returns warnings about keys and certificates.
+Doubts = Callable[[Material], list[str]]
 Build = Callable[[TlsOptions, Material], ssl.SSLContext]
 # How often the files are checked for changes, if there are new connections.
 _LOOK_S = 2.0
 # How often warnings about an unchanged certificate are repeated.
 _DAY_S = 86_400.0
-# How long before its end a certificate is warned of.
-_SOON = timedelta(days=30)
-_BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 # Distinguishes versions of a file: its modification time, size and inode.
 _Stamp = tuple[int, int, int] | None
 
@@ -44,15 +43,14 @@ class TlsSource:
         options: Callable[[], TlsOptions],
         build: Build,
         *,
-        warns: bool = False,
+        doubts: Doubts | None = None,
     ) -> None:
         """Create the first context.
 
-        Only listeners pass `warns`, to warn of a certificate that ends soon, and of a key file that
-        other users can read.
+        Only listeners pass `doubts`. They also warn of key files that other users can read.
         """
         self._name = name
-        self._warns = warns
+        self._find_doubts = doubts
         self._options = options
         self._build = build
         self._seen_options = options()
@@ -102,7 +100,7 @@ class TlsSource:
 
     def _warn_daily(self, now_s: float) -> None:
         """Repeat the warnings once a day, because certificates expire while a broker runs."""
-        if not self._warns or now_s < self._warned_s + _DAY_S:
+        if self._find_doubts is None or now_s < self._warned_s + _DAY_S:
             return
         is_first, self._warned_s = self._warned_s == 0.0, now_s
         if is_first:
@@ -111,20 +109,10 @@ class TlsSource:
             self._warn(load_material(self._seen_options))
 
     def _warn(self, material: Material) -> None:
-        if not self._warns:
+        if self._find_doubts is None:
             return
-        own, now = None, datetime.now(UTC)
-        with contextlib.suppress(ValueError):
-            own = own_certificate(material)
-        if own is not None and now < own.not_after <= now + _SOON:
-            _log.warning(
-                "%s: the certificate of %s expires %s UTC, in %d days: replace the files of"
-                " ssl.keystore.location; the broker takes new ones over while it runs",
-                self._name,
-                own.subject,
-                f"{own.not_after:%Y-%m-%d %H:%M}",
-                (own.not_after - now).days,
-            )
+        for doubt in self._find_doubts(material):
+            _log.warning("%s: %s", self._name, doubt)
         path = self._seen_options.keystore.location
         mode = exposed_file(path) if path else None
         if mode is not None:
@@ -137,9 +125,18 @@ class TlsSource:
             )
 
 
-def server_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
-    """Create the source of a listener."""
-    return TlsSource(name, options, server_context, warns=True)
+def server_source(name: str, options: Callable[[], TlsOptions], hosts: Sequence[str]) -> TlsSource:
+    """Create the source of a listener.
+
+    `hosts` are the host names that clients connect to, as far as the settings name them.
+    """
+
+    def doubts(material: Material) -> list[str]:
+        # Python finds only the authorities in the system's bundle file, not those in a directory.
+        public = ssl.create_default_context().get_ca_certs(binary_form=True)
+        return certificate_doubts(material, hosts, public, datetime.now(UTC))
+
+    return TlsSource(name, options, server_context, doubts=doubts)
 
 
 def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
@@ -149,8 +146,8 @@ def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
 
 def own_certificate(material: Material) -> Certificate | None:
     """Return the certificate that this end presents. Raises ValueError if it cannot be read."""
-    _, begin, rest = material.key_and_chain.partition(_BEGIN)
-    return read_certificate(binascii.a2b_base64(rest.partition(_END)[0])) if begin else None
+    der = next(certificates(material.key_and_chain), None)
+    return None if der is None else read_certificate(der)
 
 
 def _complaint(material: Material) -> str:
