@@ -113,7 +113,7 @@ def test_cooperative_members_keep_what_does_not_move(bootstrap, make_topic, grou
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_a_group_may_be_mixed_with_librdkafka(bootstrap, make_topic, group, assignor) -> None:
     """Whoever leads, both understand each other's subscriptions and assignments."""
     topic = make_topic(partitions=4)

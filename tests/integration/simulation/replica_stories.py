@@ -130,7 +130,7 @@ def _play_pauses(pauses_s: list[float]) -> None:
             await cluster.create_topic("t")
             async with Producer(cluster.bootstrap, **FAST) as producer:
                 await producer.send_and_wait("t", b"before")
-                for number in range(2, 6):
+                for number in range(2, 14):
                     await cluster.advance(seconds=5)
                     await _with_leader_paused(cluster, producer, number, pauses_s)
 

@@ -255,6 +255,12 @@ class Flusher:
         self._alone.discard(partition)
         self._start_aside()
 
+    @property
+    def unfinished(self) -> list[Flushable]:
+        """The partitions with records whose flush has not begun or not ended."""
+        flushes = [] if self._group is None else self._group.flushes
+        return [*self._dirty, *(one.partition for one in flushes)]
+
     async def settle(self) -> None:
         """Wait until all partitions marked so far are flushed or have failed."""
         waits = []
@@ -348,6 +354,7 @@ class Flusher:
             group.jobs.append(_direct(partition, checkpoint=checkpoint))
         if not self._aside_dirty:
             group.waiters, self._aside_waiters = self._aside_waiters, []
+        self.jobs_total += 1
         self._aside = group
         self._run(group)
 

@@ -293,6 +293,9 @@ class Replication(BrokerPart):
         contact_ms: dict[BrokerId, int] = {}
         # If all records are committed, as in nearly all partitions, no follower is late.
         uncommitted = self.roles.uncommitted
+        for unfinished in self.flusher.unfinished:
+            if isinstance(unfinished, Partition):
+                uncommitted[unfinished] = None
         for partition in list(uncommitted):
             if self.roles.is_settled(partition):
                 del uncommitted[partition]
