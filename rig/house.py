@@ -122,8 +122,8 @@ def counts() -> list[Count]:
               sum(lines[name] < 40 for name in modules if name not in folders), 19, 80),
         Count("files of less than 60 lines with one importer",
               sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 5, 30),
-        Count("lines in src/", sum(lines.values()), 138_050, 125_000),
-        Count("files in src/", len(modules), 863, 1_050),
+        Count("lines in src/", sum(lines.values()), 138_200, 125_000),
+        Count("files in src/", len(modules), 864, 1_050),
     ]  # fmt: skip
 
 
