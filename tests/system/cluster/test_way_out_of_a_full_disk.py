@@ -231,8 +231,7 @@ def test_a_disk_that_another_program_has_filled_is_named(
             running.bootstrap, group_id="g", default_api_timeout_ms=1_000
         ) as consumer:
             with pytest.raises(OttlaError) as failed:
-                for _ in range(1_000):  # The last page of the log may have room for some.
-                    consumer.commit({OnePartition("t", 0): 0})
+                commit_until_refused(consumer)
             assert failed.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             with sync.Consumer(running.bootstrap, "t", group_id="late") as late:
                 while "`ottla cluster health` says" not in caplog.text:
@@ -240,6 +239,12 @@ def test_a_disk_that_another_program_has_filled_is_named(
             ballast.unlink()
             consumer.commit({OnePartition("t", 0): 0})
         deliver(running.bootstrap, "t")
+
+
+def commit_until_refused(consumer: sync.Consumer) -> None:
+    """Commit again and again: the last page of the log may have room for some."""
+    for _ in range(1_000):
+        consumer.commit({OnePartition("t", 0): 0})
 
 
 def await_ballast(disk: Path) -> None:
