@@ -326,8 +326,8 @@ class Flusher:
         journal = log.journal
         if self._journal_from == 0 or journal is None or not journal.has_room:
             return False
-        tail = log.flush_state.tail(log)
-        if tail is None or partition in self._alone:
+        tail = None if partition in self._alone else log.flush_state.tail(log)
+        if tail is None:
             return False
         tails = group.tails.setdefault(journal, [])
         if journal.size + group.tail_bytes + tail.size > FILE_BYTES and tails:
@@ -422,39 +422,26 @@ class Flusher:
         for one in flushes:
             if one.error is None and one.tail is not None:
                 debts.present[one.log] = (one.partition, one.tail.end_offset)
-        if journal.size < FILE_BYTES:
-            return
-        self._settle_debts(debts)
-        if not debts.old and journal.size >= FILE_BYTES:
-            self._roll(debts)
-
-    def _roll(self, debts: "_Debts") -> None:
-        """Begin a new journal file, and have the logs in the full one flushed."""
-        self._worker.start(debts.journal.removal_of_rolled(), aside=True)
-        debts.journal.roll()
-        debts.old, debts.present = debts.present, {}
-        for log, (partition, _) in debts.old.items():
-            if not log.offline:
-                self._aside_dirty.setdefault(partition, False)
+        if journal.size >= FILE_BYTES:
+            self._settle_debts(debts)
 
     def _settle_debts(self, debts: "_Debts") -> None:
-        """Have the logs in the old journal file flushed, then remove the file."""
-        if not debts.old:
-            return
+        """Have the logs in the old journal file flushed, then remove it; follow a full file."""
+        had_old = bool(debts.old)
         debts.old = {
             log: (partition, end)
             for log, (partition, end) in debts.old.items()
             if partition.log is log and _is_owed(log, end)
         }
+        if not debts.old:
+            if had_old:
+                self._worker.start(debts.journal.removal_of_rolled(), aside=True)
+            if debts.journal.size >= FILE_BYTES:
+                debts.journal.roll()
+                debts.old, debts.present = debts.present, {}
         for log, (partition, _) in debts.old.items():
             if not log.offline:
                 self._aside_dirty.setdefault(partition, False)
-        if debts.old:
-            return
-        if debts.journal.size >= FILE_BYTES:
-            self._roll(debts)
-        else:
-            self._worker.start(debts.journal.removal_of_rolled(), aside=True)
 
 
 def _is_owed(log: Log, end: int) -> bool:

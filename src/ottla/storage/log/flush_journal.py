@@ -58,7 +58,7 @@ class _EntryPlace(NamedTuple):
 class FlushJournal:
     """The journal of the log directory at `path`.
 
-    `write` and the job of `removal_of_old` run in a worker's threads, `entries` and `drop` in
+    `write` and the job of `removal_of_rolled` run in a worker's threads, `entries` and `drop` in
     threads that open logs, all others on the loop. A file of an earlier run stays until all logs
     that it names were opened and flushed, or deleted.
     """
