@@ -87,7 +87,7 @@ async def create(
         )
     found = await admin.tokens.create(owner, renewers, lifetime_ms)
     if to is not None:
-        write_private(to, settings_with_token(config, found).encode())
+        write_private(to, settings_with_token(config, found.token.id, found.password).encode())
     secret = {"hmac": found.password} if to is None else {"settings": str(to)}
     show_one(form, {**_row(found.token), **secret})
 

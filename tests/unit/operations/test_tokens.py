@@ -41,7 +41,7 @@ def test_the_login_is_the_tokens_and_all_else_is_kept(
     config: dict[str, str], expected: dict[str, str]
 ) -> None:
     """What is written is read by our client, and has no other secret than the token's."""
-    found = parse_properties(settings_with_token(config, TOKEN))
+    found = parse_properties(settings_with_token(config, TOKEN.token.id, TOKEN.password))
     jaas = parse_jaas(found.pop("sasl.jaas.config"))
     assert found == expected
     identity = identity_of(found["sasl.mechanism"], jaas)

@@ -5,15 +5,12 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import write_private
 from ottla.base.settings import properties_text
-
-if TYPE_CHECKING:  # `ottla start` imports this module, and no client.
-    from ottla.client.admin.credentials import TokenDescription
 
 MECHANISM: Final = "SCRAM-SHA-512"
 PROTOCOL: Final = "SASL_SSL"
@@ -103,7 +100,7 @@ def kept_password(path: Path) -> str:
 _LOGIN = ("sasl.username", "sasl.password", "sasl.mechanisms")
 
 
-def settings_with_token(config: Mapping[str, str], found: "TokenDescription") -> str:
+def settings_with_token(config: Mapping[str, str], token_id: str, password: str) -> str:
     """Return the text of a `client.properties`: `config` with a token as its login. A secret."""
     kept = {name: value for name, value in config.items() if name not in _LOGIN}
     protocol = config.get("security.protocol", "SASL_PLAINTEXT").upper()
@@ -113,7 +110,7 @@ def settings_with_token(config: Mapping[str, str], found: "TokenDescription") ->
             **kept,
             "security.protocol": protocol if protocol.startswith("SASL") else f"SASL_{protocol}",
             "sasl.mechanism": mechanism if mechanism.startswith("SCRAM-") else "SCRAM-SHA-256",
-            "sasl.jaas.config": f'{MODULE} required username="{found.token.id}"'
-            f' password="{found.password}" tokenauth="true";',
+            "sasl.jaas.config": f'{MODULE} required username="{token_id}"'
+            f' password="{password}" tokenauth="true";',
         }
     )
