@@ -1,4 +1,4 @@
-"""`ottla why`: explains the state of a partition or group by the brokers' decisions."""
+"""`ottla why`: explains the state of a partition or group from the brokers' decisions."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -88,7 +88,7 @@ def _compaction_answer(one: CompactionStatus) -> dict[str, Any]:
 @connected
 @options.output
 async def isr(admin: Admin, name: TopicPartition, form: str) -> None:
-    """Show why the ISR of a partition is what it is.
+    """Show why a partition has its present ISR.
 
     \b
     ottla why isr flights-0
@@ -122,7 +122,7 @@ async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
     ottla why lso flights-0
     ottla why lso flights-0 -o json
 
-    Consumers with read_committed see the records before the first undecided transaction.
+    Consumers with read_committed see the records before the first open transaction.
     """  # noqa: D301
     found = await stable_offset_of(admin, name)
     if form == "json":
@@ -309,7 +309,7 @@ def _known(number: int) -> int | None:
 @connected
 @options.output
 async def retention(admin: Admin, name: TopicPartition, form: str) -> None:
-    """Show when records are deleted, and what that waits for.
+    """Show when records will be deleted, and what delays their deletion.
 
     \b
     ottla why retention flights-0

@@ -83,11 +83,11 @@ _NO_ID = UUID(int=0)
 DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.CORRUPT_MESSAGE})
 
-# An outage is reported after the first time, if retries go on for at least the second.
+# An outage is reported after _REPORT_AFTER_S, if retries go on for at least _REPORT_BEFORE_S.
 _REPORT_AFTER_S = 1.4
 _REPORT_BEFORE_S = 3.0
-# The time limit of the first connection attempt. Each further one has twice as long, so that a
-# silent broker, or a silent cluster, is noticed at once.
+# The time limit of the first connection attempt; it doubles with each further attempt. The first
+# one is short, so that a broker or cluster that does not answer is noticed early.
 _SETUP_S = 2.0
 
 Arguments = ParamSpec("Arguments")
@@ -150,7 +150,7 @@ def setup_limit_s(failures: int, most_s: float) -> float:
 def _retried(
     call: Callable[Concatenate["RangeClient", Arguments], Result],
 ) -> Callable[Concatenate["RangeClient", Arguments], Result]:
-    """Repeat a method while leaders move. A call within another one is not repeated by itself."""
+    """Retry a method while leaders move. Calls inside it are not retried separately."""
 
     @wraps(call)
     def repeat(
@@ -220,7 +220,7 @@ class RangeClient:
 
     @_retried
     def topic(self, name: str) -> TopicDescription:
-        """Return the topic's partitions, freshly requested.
+        """Request the topic's metadata, and return its partitions.
 
         Raises UnknownTopic, with similar names.
         """
@@ -314,7 +314,7 @@ class RangeClient:
 
     @_retried
     def offset_account(self, topic: str, partition: int, start: int, end: int) -> OffsetAccount:
-        """Explain each offset in [start, end), by the leader's ledger.
+        """Explain each offset in [start, end) from the leader's ledger.
 
         Raises BrokerRefused OFFSET_OUT_OF_RANGE for offsets that the log never contained, and
         UnsupportedByBroker if the leader keeps no ledger.
@@ -358,8 +358,8 @@ class RangeClient:
 
         Close the iterator before other calls of this client, because it sends a fetch ahead. It
         ends once all offsets below `end` have been passed. Raises OffsetOutOfRange if `start` is
-        no longer, or not yet, in the log; RequestTimedOut if no data arrives before `end` for the
-        time of retries; and CorruptBatch at a batch whose header is damaged or misplaced,
+        no longer, or not yet, in the log; RequestTimedOut if no data below `end` arrives within the
+        retry timeout; and CorruptBatch at a batch whose header is damaged or misplaced,
         after all earlier batches were yielded. Checksums are not computed.
         """
         position = start
@@ -427,8 +427,8 @@ class RangeClient:
                     self._refuse(topic, topic_id, partition, position, data.error_code)
                 found = placed(data.records, position, data.high_watermark)
                 if found.damage is not None and not found.batches:
-                    # Retried once, at once: bits may have flipped on the way, and a high watermark
-                    # may be older than the records in the same answer.
+                    # Retry once, immediately: bits may have flipped on the way, and a high
+                    # watermark may be older than the records in the same answer.
                     if position == damaged_at:
                         raise found.damage
                     damaged_at = position
@@ -566,7 +566,7 @@ class RangeClient:
             del self._connections[connection.address]
 
     def patience(self) -> RetryPatience:
-        """Return the retries of a call that begins now."""
+        """Return the retry limit of a call that begins now."""
         return RetryPatience(self._retry_timeout_s, time.monotonic())
 
     def recover_or_raise(self, error: OttlaError, patience: RetryPatience) -> None:
@@ -582,7 +582,7 @@ class RangeClient:
             raise error
         left_s = patience.seconds_to_report(now_s)
         if left_s is not None:
-            # In full, because a program without logging shows warnings unchanged.
+            # A complete sentence: a program that did not configure logging prints only the message.
             what = error.message.partition(";")[0]
             _log.warning("%s; it is tried again for up to %.0f s", what, left_s)
         self.close()
@@ -592,10 +592,7 @@ class RangeClient:
 
 
 def _only_partition(answer: FetchResponse) -> PartitionData | None:
-    """Return the partition's answer.
-
-    None if a quota is used up, so that the broker returned nothing.
-    """
+    """Return the partition's data; None if the broker returned none because of a quota."""
     if answer.error_code:
         raise refused(answer.error_code, "fetch")
     return answer.responses[0].partitions[0] if answer.responses else None

@@ -153,7 +153,10 @@ class ProgressLine:
 
 
 class RepeatedRun:
-    """Shows the commits of a follow or changelog; stops a repeated one on SIGTERM and Ctrl-C."""
+    """Shows the commits of `ottla lake follow` or `ottla lake changelog`.
+
+    If the command repeats its run, SIGTERM and Ctrl-C end it after the current commit.
+    """
 
     def __init__(
         self,

@@ -156,8 +156,8 @@ class Brokers:
             self._fork(number, chosen)
 
     def _fork(self, number: int, settings: BrokerSettings) -> None:
-        # Block signals until the child is registered: before, a signal would not stop it, and in
-        # the child its handler would stop the other brokers.
+        # Block signals until the child is registered. An earlier signal would not stop the child,
+        # and in the child the inherited handler would stop the other brokers.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         process = os.fork()
         if process == 0:
@@ -196,7 +196,7 @@ class Brokers:
 
     @contextlib.contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM stop all brokers. Enter it after `start`: forks inherit it."""
+        """Stop all brokers on SIGINT or SIGTERM inside this context. Enter it after `start`."""
         before = {
             number: signal.signal(number, lambda _number, _frame: self._stop())
             for number in _STOPPING

@@ -97,8 +97,8 @@ class Calls:
     ) -> Response:
         """Send a broker a request that only Ottla serves. Does not retry.
 
-        Raises ConnectionFailed, RequestTimedOut; and UnsupportedByBroker, whose message says with
-        `lacks` what other brokers cannot do.
+        Raises ConnectionFailed, RequestTimedOut; and UnsupportedByBroker, whose message says in the
+        words of `lacks` what other brokers cannot do.
         """
         try:
             return await self.cluster.ask(broker_id, request, response_type)
@@ -115,10 +115,10 @@ class Calls:
         read: Callable[[Response], Result],
         lacks: str,
     ) -> Result:
-        """Send the leader of a partition a request as `ask_ottla`, and return `read(answer)`.
+        """Send the leader of a partition a request that only Ottla serves; return `read(answer)`.
 
         Retries as `retried` does, also after errors that `read` raises. Raises UnknownTopic,
-        BrokerRefused (LEADER_NOT_AVAILABLE).
+        BrokerRefused (LEADER_NOT_AVAILABLE), and the errors of `ask_ottla`.
         """
 
         async def ask() -> Result:

@@ -385,7 +385,7 @@ class Consumer(OtherNames):
     def _put_back(self) -> None:
         """Put back the records that were decoded but not returned yet.
 
-        All records returned before are processed.
+        The records that were returned count as processed from now on.
         """
         self._is_interrupted = False
         fetched, self._fetched = self._fetched, None
@@ -407,7 +407,7 @@ class Consumer(OtherNames):
         return await self._poll(timeout, lambda: list(iter(self._fetcher.take_raw, None)))
 
     async def fetch_batches(self) -> AsyncIterator[RawBatches]:
-        """Yield what `poll_batches` returns, one by one, for ever."""
+        """Yield the results of `poll_batches` one by one, without end."""
         while True:
             for raw in await self.poll_batches(3_600):
                 yield raw
@@ -441,7 +441,7 @@ class Consumer(OtherNames):
     async def committed(
         self, partition: TopicPartition | str, number: int | None = None
     ) -> int | None:
-        """Return the group's committed offset of a partition; None without one.
+        """Return the group's committed offset of a partition; None if there is none.
 
         `committed(partition)`, or `committed("topic", 0)`; `Admin.groups.offsets` has all of them.
         """

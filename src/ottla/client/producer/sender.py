@@ -1,4 +1,4 @@
-"""Sends closed batches to the leaders, in order, and settles their outcome.
+"""Sends closed batches to the leaders, in order, and reports their outcome.
 
 Order and idempotence: a partition has at most `max_in_flight` batches in flight. When one fails,
 the partition sends nothing more until all its batches in flight are answered; then they are sent
@@ -36,7 +36,8 @@ from ottla.wire.messages.produce import (
 
 _log = logging.getLogger(__name__)
 
-# Retries that last longer cause a warning: one for all batches per interval.
+# If retries of any batch last longer than _PATIENCE_MS, a warning is logged, and repeated at
+# intervals of _REMINDER_MS.
 _PATIENCE_MS = 2_000
 _REMINDER_MS = 10_000
 _PURPOSE = "produce"
@@ -145,7 +146,7 @@ class Sender:
             self._send_request(connection, leader, chosen)
             in_flight = self._in_flight.get(leader, 0)
             if start == len(queues):
-                # Partitions with several closed batches: each request contains only one of them.
+                # A request has one batch of a partition. The next one takes further batches.
                 queues = [q for q in queues if q.closed and not (q.recovering or q.must_wait)]
                 start = 0
 
@@ -183,7 +184,7 @@ class Sender:
         answer.add_done_callback(lambda done: self._on_answer(done, leader, queues, batches))
 
     def _take(self, queue: PartitionQueue, leader: int) -> Batch:
-        """Move a queue's first closed batch to those in flight, encoded and numbered."""
+        """Move a queue's first closed batch to those in flight; encode it and assign sequences."""
         batch = queue.closed.popleft()
         # Other queues come first, even if this queue has more batches.
         del self._accumulator.ready_queues[queue]
@@ -308,7 +309,7 @@ class Sender:
         _put_back(queue, batch)
         self._accumulator.ready_queues[queue] = None
         if sequence_lost and batch.producer_epoch != queue.epoch:
-            # Already numbered with an abandoned epoch.
+            # The batch has sequences of an abandoned epoch.
             batch.base_sequence = -1
         elif sequence_lost and was_first:
             # The first batch is refused, so the broker has lost the producer's state (KIP-360).
@@ -338,8 +339,8 @@ class Sender:
         )
 
     def _give_up(self, batch: Batch, code: ErrorCode, why: str) -> None:
-        # Its sequence may be missing at the broker now. Only the broker knows that: the next batch
-        # keeps its sequence, and if the broker refuses it, a new epoch begins.
+        # Only the broker knows whether it has the sequences of this batch. So the next batch keeps
+        # its sequences, and if the broker refuses it, a new epoch begins.
         self._accumulator.release(batch)
         remedy = remedy_for(code, [Needs("write", "topic", batch.topic)])
         error = DeliveryFailed(
@@ -386,7 +387,7 @@ class Sender:
         queue.recovering = True
 
     def _split(self, queue: PartitionQueue, batch: Batch) -> None:
-        """Send a batch that is too large for the topic as two halves, with the same sequences."""
+        """Split a batch that is too large for the topic into two, with the same sequences."""
         queue.in_flight.remove(batch)
         halves = split(batch)
         for half in reversed(halves):
