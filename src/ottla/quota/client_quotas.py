@@ -43,7 +43,7 @@ class ClientQuotas:
         return None if held is None else self._rate(key, held, now_ms)
 
     def connect(self, address: str, now_ms: int) -> int:
-        """Return a new connection's throttle time in ms; it is counted only if that is 0."""
+        """Return the ms by which to delay a new connection; if they are 0, count the connection."""
         held = self.table.held_address(address)
         if held is None:
             return 0

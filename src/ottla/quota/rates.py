@@ -53,14 +53,14 @@ class TokenBucket:
 class WindowedRate:
     """The use of one quota key by one entity, limited to `limit` per second.
 
-    Invariant: `_used` has the use by window, the oldest first; the first window begins at
-    `_start_ms` and is not 0. Without recent use `_used` is empty.
+    Invariant: `_used` has the use in each window, the oldest first. The first window begins at
+    `_start_ms`, and its use is not 0. Without recent use `_used` is empty.
     """
 
     __slots__ = ("_grace_ms", "_start_ms", "_used", "_window_ms", "_window_num", "limit")
 
     def __init__(self, limit: float, *, window_num: int, window_ms: int, grace_ms: int) -> None:
-        """Start without use; as much as is allowed in `grace_ms` may be used in advance."""
+        """Start with nothing used. The amount allowed in `grace_ms` may be used at once."""
         assert limit >= 0
         assert window_num > 0
         assert window_ms > 0

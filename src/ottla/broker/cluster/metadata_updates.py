@@ -90,8 +90,8 @@ class MetadataUpdates:
     def show(self, image: ClusterImage) -> None:
         """Make `image` the current image.
 
-        Call it in the turn in which the image was derived, and while holding `changing` or before
-        the first update can arrive.
+        Derive `image` from the current image without an `await` before this call. Hold `changing`,
+        unless no update can arrive yet.
         """
         self._view.replace(image)
 

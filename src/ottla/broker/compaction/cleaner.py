@@ -1,4 +1,4 @@
-"""A broker's log cleaner: cleans the dirtiest compacted log, again and again.
+"""A broker's log cleaner: repeatedly cleans the compacted log that is dirtiest.
 
 A child process reads and writes the segments (`worker`), and threads wait for the disk. Only fast
 work runs on the loop: the choice of a log, and the swap of its segments. Every broker cleans its

@@ -53,7 +53,7 @@ _PATIENCE_MS = 5_000
 def _add_topics(
     group: DescribeShareGroupOffsetsRequestGroup, other: DescribeShareGroupOffsetsRequestGroup
 ) -> None:
-    """Add the requested topics; None means all topics."""
+    """Merge the requested topics; None means all topics."""
     if group.topics is None or other.topics is None:
         group.topics = None
     else:
@@ -370,7 +370,7 @@ def _delete_changes(
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsets(Handler):
-    """DeleteShareGroupOffsets (92), version 0: deletes an empty share group's topics (KIP-932)."""
+    """DeleteShareGroupOffsets (92), version 0: deletes an empty share group's offsets (KIP-932)."""
 
     api = Api(
         DeleteShareGroupOffsetsRequest,

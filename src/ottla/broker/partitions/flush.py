@@ -31,7 +31,7 @@ _RETRY_S = 1.0
 _RELAXED_S = 0.005
 # Threads that flush files at once: the disk serves them together.
 _THREADS = 8
-# Logs of one job in the background; preparing them must not hold the loop.
+# The most logs of one group in the background, because preparing them must not block the loop.
 _ASIDE_MAX = 100
 
 
@@ -52,11 +52,11 @@ class Worker(Protocol):
     """Runs blocking jobs outside the loop."""
 
     def start(self, job: Callable[[], None], *, aside: bool = False) -> None:
-        """Run `job` as soon as the earlier ones are done; with `aside`, beside the others."""
+        """Run `job` after the earlier jobs. Jobs with `aside` have a thread of their own."""
         ...
 
     def run_all(self, jobs: Sequence[Callable[[], None]], *, aside: bool) -> None:
-        """Run jobs that raise nothing, in the thread of a job, and return when all are done."""
+        """Run `jobs`, which raise nothing, from inside a job; return when all are done."""
         ...
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class Worker(Protocol):
 
 
 class ThreadWorker:
-    """Two threads, each with a pool of others, all created for their first jobs."""
+    """Two threads, each with a pool of helper threads. All are created when first needed."""
 
     def __init__(self) -> None:
         self._lanes = (_Lane("ottla-flush"), _Lane("ottla-flush-aside"))
@@ -127,7 +127,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class _Flush:
-    """The flush of one log: by its own job, or as the tail that is written to a journal."""
+    """The flush of one log: a job for its own files, or its unflushed tail for a journal."""
 
     partition: Flushable
     log: Log
@@ -189,7 +189,7 @@ class _Group:
 class Flusher:
     """Flushes partitions in the background, or on the loop with `inline` (logs in memory).
 
-    From `journal_from` logs on, a group goes to the flush journal; 0 turns that off.
+    A group of `journal_from` logs or more is written to the flush journal; 0 turns that off.
     """
 
     def __init__(
@@ -206,8 +206,8 @@ class Flusher:
         self._inline = inline
         self._journal_from = journal_from
         self._dirty: dict[Flushable, None] = {}
-        # The partitions to flush in the background: True with a checkpoint, from which a recovery
-        # can start.
+        # The partitions to flush in the background; True if a checkpoint, from which recovery can
+        # start, is to be written as well.
         self._aside_dirty: dict[Flushable, bool] = {}
         # The running group, and the one in the background.
         self._group: _Group | None = None
@@ -234,7 +234,7 @@ class Flusher:
             self._begin_soon()
 
     def hurry(self) -> None:
-        """Flush at the end of this turn, or with the next group, because a request waits."""
+        """Flush at the end of this turn of the loop, or with the next group: a request waits."""
         if self._urgent or not self._dirty:
             return
         self._urgent = True
@@ -267,7 +267,7 @@ class Flusher:
         if self._dirty or self._group is not None:
             self.hurry()
             waits.append(self._loop.create_future())
-            # Nothing is dirty while the running group holds all that was marked.
+            # If nothing is dirty, the running group has all partitions that were marked.
             waiters = self._waiters if self._dirty or self._group is None else self._group.waiters
             waiters.append(waits[-1])
         if self._aside_dirty:
@@ -426,7 +426,10 @@ class Flusher:
             self._settle_debts(debts)
 
     def _settle_debts(self, debts: "_Debts") -> None:
-        """Have the logs in the old journal file flushed, then remove it; follow a full file."""
+        """Flush the logs in the old journal file, then remove the file.
+
+        If the current file is full, it becomes the old one, and a new file is begun.
+        """
         had_old = bool(debts.old)
         debts.old = {
             log: (partition, end)
@@ -469,7 +472,7 @@ def _direct(partition: Flushable, *, checkpoint: bool = False) -> _Flush:
 class _Debts:
     """The logs with records that only a journal makes durable, and the end of these records.
 
-    `present` are those in the journal's present file, `old` those in the file before it.
+    `present` has the logs in the journal's current file, `old` those in the file before it.
     """
 
     journal: FlushJournal

@@ -41,7 +41,7 @@ class PartitionRoles(Protocol):
     """Carries out changes of a partition's role; `broker.replication.roles` implements it."""
 
     def on_own_end(self, partition: "Partition", own_end: int) -> None:
-        """Note that the log holds all records below `own_end`; with group commit, flushed ones."""
+        """Note that the log has all records below `own_end`, with group commit flushed."""
         ...
 
     def on_failure(self, partition: "Partition") -> None:
@@ -205,10 +205,10 @@ class Partition:
     ) -> int | None:
         """Append validated batches with one write; return the first offset.
 
-        The batches have no control records and belong to no transaction. They have no producer id,
-        or all the same one and are in order. Their buffers are patched in place. Returns None, and
-        appends nothing, if they must be appended one by one. Raises OttlaError; then no batch is
-        appended.
+        The batches have no control records and belong to no transaction. Either none of them has a
+        producer id, or all have the same one and are in order. Their buffers are patched in place.
+        Returns None, and appends nothing, if they must be appended one by one. Raises OttlaError;
+        then no batch is appended.
         """
         log = self.log
         if self.closed is not None or self.gaps.is_any or not can_append_run(log, headers, now_ms):
@@ -326,7 +326,7 @@ class Partition:
         self._flusher.hurry()
 
     def check_leader_epoch(self, epoch: int) -> None:
-        """Raise OttlaError if a client sent another leader epoch (KIP-320); -1 means none."""
+        """Raise OttlaError unless `epoch` is the current leader epoch (KIP-320) or -1, for none."""
         if epoch < 0 or epoch == self.leader_epoch:
             return
         if epoch < self.leader_epoch:
@@ -390,7 +390,7 @@ class Partition:
         return self.log.leader_epochs.epoch_of(offset)
 
     def advance_log_start(self, offset: int) -> None:
-        """Advance the log start offset, as DeleteRecords does; retention deletes the files."""
+        """Advance the log start offset for DeleteRecords; retention deletes the files later."""
         self.check_led()
         self.log.advance_log_start(offset, StartCause.DELETE_RECORDS, self._clock.now_ms())
         self._wake()

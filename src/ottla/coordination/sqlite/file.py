@@ -190,7 +190,7 @@ class SqliteFile:
         return [SessionRow(*row) for row in rows]
 
     def begin_session(self, lock_file: str, lease_ms: int, boot_id: str) -> int:
-        """Add a session whose lock is held already; return its id."""
+        """Add a session whose lock file is already locked; return its id."""
 
         def enter() -> int:
             cursor = self._connection.execute(
@@ -206,7 +206,7 @@ class SqliteFile:
     def end_session(
         self, session_id: int, still_true: Callable[[], bool] = lambda: True
     ) -> ChangedPaths:
-        """Remove a session and its nodes, unless it is gone or the reason no longer holds."""
+        """Remove a session and its nodes, if it still exists and `still_true` returns True."""
 
         def forget() -> ChangedPaths:
             changes = ChangedPaths()
@@ -309,8 +309,8 @@ def _make_private(path: str) -> None:
 
 SCHEMA_VERSION = 2
 
-# A change is one committed transaction: the paths it changed, and a random mark, by which
-# a restored older copy is distinguished from the file it was copied from.
+# A change is one committed transaction: the paths it changed, and a random mark. If an older copy
+# of the file is put back and changed further, its new changes have other marks.
 _TABLES = """
 CREATE TABLE nodes (
     path     TEXT PRIMARY KEY,
@@ -464,7 +464,7 @@ def ring(path: str) -> None:
 
 
 class Bell:
-    """A listener. Its file descriptor becomes readable after a ring."""
+    """Listens for `ring`, after which its file descriptor becomes readable."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -485,7 +485,7 @@ class Bell:
         return cls(descriptor)
 
     def clear(self) -> None:
-        """Clear the pending rings."""
+        """Make the file descriptor wait for the next `ring`."""
         try:
             os.read(self.descriptor, _EVENTS_BYTES)
         except BlockingIOError:

@@ -1,4 +1,7 @@
-"""One kazoo client: passes its threads' answers and states to the loop, with our own errors."""
+"""One kazoo client, which runs in threads: passes its answers and states to the event loop.
+
+Its errors become StoreErrors.
+"""
 
 import asyncio
 import logging
@@ -35,7 +38,7 @@ from ottla.coordination.zookeeper.login import EnsembleLogin, EnsembleThreads, Z
 
 _log = logging.getLogger(__name__)
 
-# The client retries soon and forever: the store may be away for long, and then return suddenly.
+# The client retries often and without end, as the store may return after a long time.
 _RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.4, "max_delay": 1.0}
 _STOP_LIMIT_S = 15.0
 
@@ -70,7 +73,7 @@ class EnsembleConnection:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
-        # Set once it was connected, or its login was refused.
+        # Set once the client has connected, or its login was refused.
         self._settled = asyncio.Event()
         # Held while a request is sent and while the loss of a session is noted, so that no request
         # for one session is sent in the next.
@@ -173,7 +176,7 @@ class EnsembleConnection:
             raise self.translate(error, path) from error
 
     def send(self, request: Callable[[KazooClient], Any], on_error: Callable[[str], None]) -> None:
-        """Send a request; only an error is reported, by name, to a callback on the loop.
+        """Send a request without waiting; an error's name is passed to `on_error` on the loop.
 
         Does nothing without a connection.
         """
@@ -187,7 +190,7 @@ class EnsembleConnection:
         request(self._client).rawlink(check)
 
     def translate(self, error: Exception, path: str, expected_version: int = -1) -> StoreError:
-        """Convert kazoo's error to ours."""
+        """Convert kazoo's error to a StoreError."""
         match error:
             case NoNodeError():
                 return NoNode(path)

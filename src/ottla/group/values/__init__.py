@@ -1,1 +1,1 @@
-"""Values that groups of all protocols share: members, topics, shares of partitions, timers."""
+"""Values that groups of all protocols share: members, topics, assigned partitions, timers."""

@@ -7,8 +7,8 @@ the details of the last one. If a client has too many kinds, such as many topic 
 have too many bytes, they are counted together by event, outcome, API and error. While a client
 repeats itself, each of its windows is twice as long as the one before, up to ten minutes.
 
-All addresses of a principal share a budget, too, so that many addresses gain it little. Beyond it
-the principal's events are counted without their addresses.
+All addresses of a principal share a budget, too, so that a principal gains little by using many
+addresses. When this budget is used up, its events are counted without their addresses.
 
 Completed changes are never counted here: each is a line. A client that uses up its own or its
 principal's budget of bytes waits before its next change; `wait_ms` says how long.
@@ -36,16 +36,17 @@ _KIND = (
     "user",
 )
 _GROUP = ("event", "outcome", "principal", "host", "api", "error", "user")
-# For all addresses of a principal together.
+# The fields for events that are counted without their addresses.
 _GROUP_OF_PRINCIPAL = tuple(name for name in _GROUP if name != "host")
 _WINDOW_MS = 10_000
 _WINDOW_MS_MAX = 600_000
-# The most kinds of one client, and of all; beyond that all windows end, so that any number of
-# clients takes bounded memory.
+# The most kinds of one client, and of all clients. At the second limit all windows end, so that
+# memory stays bounded however many clients there are.
 _KINDS_MAX = 50
 _HELD_MAX = 20_000
 _KINDS_OF_PRINCIPAL = 2_000
-# The lines of one client, and of one principal: writing 1 GiB of them takes nine hours.
+# The budgets for the lines of one client and of one principal. At this rate, 1 GiB of lines takes
+# nine hours.
 _BYTES_AT_ONCE = 4 << 20
 _BYTES_AT_ONCE_OF_PRINCIPAL = 8 << 20
 _BYTES_PER_S = 32 << 10
@@ -65,7 +66,7 @@ class _Counted:
         self.detail: object = None
 
     def line(self, seconds: int) -> Event:
-        # The last change decides the current value.
+        # The details of the last event, because the last change determines the current value.
         last = {} if self.detail is None else {"detail": self.detail}
         return {**self.event, **last, "more": self.count, "seconds": seconds}
 
@@ -147,7 +148,8 @@ class Repeats:
     """Decides which events become lines. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self) -> None:
-        # By principal and address. Address None is for the principal's other addresses together.
+        # By principal and address. The address None has the events of a principal beyond its
+        # budget, which are counted without their addresses.
         self._clients: dict[_Key, _Client] = {}
         self._principals: dict[str, _Principal] = {}
         # The number of kinds of all clients.
@@ -270,6 +272,6 @@ def _key(event: Event, names: tuple[str, ...]) -> _Key:
 
 
 def _topic(event: Event) -> object:
-    """Return the topic of a commit, so that commits of other topics do not hide its rewind."""
+    """Return the topic of an offset commit; commits to other topics must not hide a rewind."""
     detail = event.get("detail")
     return detail.get("topic") if isinstance(detail, dict) else None
