@@ -1,5 +1,7 @@
-"""The log directories of a broker: the homes of its partitions, with checkpoints and marker files.
+"""The log directories of a broker: they hold its partitions' logs, checkpoints and marker files.
 
-Begin with `log_directories`, which has a `placement`; then `log_directory`, which has its
-`checkpoints` and its `run`. `salvage` saves what it can of a damaged internal log.
+Begin with `log_directories` (all directories of a broker), then `log_directory` (one of them).
+`placement` chooses the directory of each partition, `checkpoints` keeps the offset checkpoints,
+and `run` records how the broker's last run ended. `salvage` rebuilds a damaged log that has no
+other copy.
 """

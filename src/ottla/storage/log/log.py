@@ -1,7 +1,8 @@
 """A partition's log. An append is one write; a read only locates batches in a file.
 
 One thread owns a log. Lengthy work (flushing, removing files) is returned as jobs. Truncation,
-retention, relocation and lookups by time have modules of their own; `Log` names its parts.
+retention, relocation and lookups by time are in modules of their own, which use the attributes of
+`Log`.
 """
 
 from collections.abc import Iterator
@@ -48,8 +49,9 @@ class Replacement(Protocol):
     def settle(self) -> None:
         """Finish or cancel the replacement, because the log's files are about to change.
 
-        It changes no file afterwards. If the log does not read the new segments yet, they must not
-        appear in it, now or after a crash. If it does, they are put in place. Raises StorageError.
+        Afterwards the replacement changes no file. If the log already reads the new segments, they
+        are put in place; otherwise they are dropped, so that a start after a crash does not find
+        them. Raises StorageError.
         """
         ...
 
@@ -143,7 +145,7 @@ class Log:
         self.recovery = loaded.recovery
         # The disk reserve, set by the log directory; None for a log outside of one.
         self.reserve: Reserve | None = None
-        # The flush journal, set by the log directory; None if the log is flushed by itself only.
+        # The flush journal, set by the log directory; None if the log never uses one.
         self.journal: FlushJournal | None = None
         is_internal = topic_partition.topic in INTERNAL_TOPICS
         self._use_as_leader = _OWN if is_internal else _RECORDS
@@ -311,7 +313,7 @@ class Log:
     def roll(self, now_ms: int, base_offset: int | None = None) -> None:
         """Close the active segment and begin the next at the log end offset.
 
-        An empty active segment stays. Raises StorageError, the log unchanged.
+        An empty active segment is kept. Raises StorageError; then the log is unchanged.
         """
         start = self.log_end_offset if base_offset is None else base_offset
         closed = self.segments.active
@@ -325,7 +327,7 @@ class Log:
         self._jitter_ms = self._segment_jitter()
 
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """Create the file of an empty segment, without adding it to `segments`. StorageError."""
+        """Create an empty segment's file; `segments` stays unchanged. Raises StorageError."""
         segment = Segment(self.filesystem, self.folder, base_offset, self.config, now_ms)
         try:
             segment.create()
@@ -391,7 +393,7 @@ class Log:
     def prepare_flush(self, *, checkpoint: bool = False) -> FlushJob:
         """Build the job that makes all records appended so far durable.
 
-        With `checkpoint`, and by itself every CHECKPOINT_BYTES, the job also writes the active
+        With `checkpoint`, and in any case every CHECKPOINT_BYTES, the job also writes the active
         segment's indexes and a producer snapshot, so that recovery reads nothing before this point.
         A log has one job at a time; pass it to `on_flushed` when `run` has returned. Raises
         StorageError.

@@ -2,9 +2,10 @@
 
 The checksum covers a batch from its attributes on. So a batch with the right checksum is good even
 if its base offset, length or magic number is wrong; these are corrected from the batches around it.
-After a batch with a wrong checksum the walk continues where the batch claims to end, if a good one
-begins there, else at the next good one. File contents never cause an exception. Coordinators use
-this, because they must load what they can. All other readers use `Log.read`, which refuses damage.
+After a batch with a wrong checksum, reading continues where the batch should end if a good batch
+begins there, otherwise at the next good batch. File contents never cause an exception. Coordinators
+use this, because they must load what they can. All other readers use `Log.read`, which refuses
+damage.
 """
 
 import contextlib
@@ -121,7 +122,7 @@ class ReadableSegment:
         return None
 
     def _is_misplaced(self, header: BatchHeader, behind: bytes | bytearray) -> bool:
-        """Return whether the next header shows that the batch belongs into the gap before it.
+        """Return whether the next header shows that the batch's base offset is too high or too low.
 
         The batch is at `position`. `behind` holds the bytes after it, as far as they were read.
         """
@@ -205,7 +206,7 @@ def readable_batches(log: Readable, window_bytes: int) -> Iterator[list[Whole | 
         limit = end if is_last else log.segments[number + 1].base_offset
         try:
             if reading is None or segment is not current:
-                # The first segment, the next one, or the one that replaced it by compaction.
+                # Begin a segment: the first or next one, or a compacted one in place of `current`.
                 current, reading = segment, _readable_segment(segment, start, limit)
             found = [] if reading.is_done else list(reading.read(window_bytes))
         except OSError as error:
@@ -220,7 +221,7 @@ def readable_batches(log: Readable, window_bytes: int) -> Iterator[list[Whole | 
 
 
 def _readable_segment(segment: Segment, start_offset: int, end_offset: int) -> ReadableSegment:
-    """Prepare to read from the batch that holds `start_offset`, or from the beginning. OSError."""
+    """Prepare to read from the batch with `start_offset`, or the beginning. Raises OSError."""
     reading = ReadableSegment(segment.file, segment.size, segment.base_offset, end_offset)
     if start_offset > segment.base_offset:
         with contextlib.suppress(StorageError):
