@@ -139,9 +139,9 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
 
 class UnlimitedReader(MicroBatchReader):
-    """The stream reader for Spark 4.0 and 4.1, which have no limits and pass no start offset.
+    """The stream reader for Spark 4.0 and 4.1, which pass no start offset and no read limit.
 
-    For a new query, they ask for the latest offset first, and then for the initial offset.
+    For a new query, Spark asks for the latest offset first, and then for the initial offset.
     """
 
     _given: Mapping[str, Any] | None = None  # The newest offset that Spark has received.

@@ -75,8 +75,8 @@ def typed_schema(recorded: TableSchema) -> TypedSchema:
 def columns_for(found: Type, side: Side, taken: set[str]) -> tuple[Column, ...]:
     """Return the columns for values of a type: one for each field of a struct, else a single one.
 
-    `taken` has the names of other columns in lower case. The new names are added to it; a name that
-    is taken is prefixed with the side.
+    `taken` has the names of other columns in lower case; the new names are added to it. A column
+    whose name is taken gets the prefix `key_` or `value_`.
     """
     if found.kind != "struct":
         name = free_name(f"{side}_decoded", side, taken)

@@ -62,7 +62,8 @@ class NoSuchSchema(Exception):
 class RegisteredSchema:
     """A schema: its text, its type, and the schemas that it refers to.
 
-    `references` has the texts of these schemas by name, each after those that it refers to itself.
+    `references` has the texts of these schemas by name, in an order in which each schema comes
+    after the schemas that it needs.
     """
 
     id: int
@@ -106,7 +107,7 @@ class SchemaRegistry:
     def _refer(
         self, answer: Mapping[str, Any], found: dict[str, str], asked: set[tuple[str, int]]
     ) -> None:
-        """Add the schemas that `answer` refers to, each after those that it refers to itself."""
+        """Add the schemas that `answer` refers to, each after the schemas that it needs."""
         for name, subject, version in _references(answer):
             if (subject, version) in asked:
                 continue

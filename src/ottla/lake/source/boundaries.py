@@ -33,7 +33,7 @@ class Limits:
 def limits_between(
     described: TopicBounds, starts: Offsets, ends: Offsets, positions: Offsets
 ) -> Limits:
-    """Return limits, with the records that were deleted since a read that ended at `positions`."""
+    """Return limits, with the losses: offsets deleted since a read that ended at `positions`."""
     gone_below = gone_before(described.bounds, positions)
     known = [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()]
     return Limits(starts, ends, gone_below, losses(known, gone_below))
@@ -68,8 +68,8 @@ def limits_of_load(
 ) -> Limits:
     """Return the limits of a load that continues at its table's `positions`.
 
-    `positions` is None for a first load. For any boundaries, no offset after the positions is
-    skipped, and none is loaded twice.
+    `positions` is None for a first load. A partition with a position starts there, whatever
+    `start` says. So no later offset is skipped, and none is loaded twice.
     """
     require_past(start, time.time_ns() // 1_000_000)
     if positions is not None and start.kind == "latest":
@@ -100,7 +100,7 @@ def offsets_of(
     *,
     unnamed: Literal["earliest", "latest"] = "earliest",
 ) -> dict[int, int]:
-    """Return each partition's offset of `boundary`. Raises OttlaError as `resolve` does."""
+    """Return the offset of `boundary` in each partition. Raises OttlaError as `resolve` does."""
     by_time = _offsets_by_time(cluster, described, boundary)
     return resolve(
         boundary, described.bounds, by_time=by_time, last_load=last_load, unnamed=unnamed
