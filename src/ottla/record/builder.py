@@ -145,7 +145,7 @@ class BatchBuilder:
         start: int = 0,
         timestamp: int = NO_TIMESTAMP,
     ) -> int:
-        """Add records without headers from index `start` of the lists on, while they fit.
+        """Add records without headers, from index `start` of the lists, as long as they fit.
 
         The lists are equally long. `keys` None means that no record has a key, `timestamps` None
         that all records have `timestamp`. Returns the index of the first record that was not added.

@@ -1,4 +1,4 @@
-"""Commits to a Delta table by delta-rs: the package `deltalake`, which needs no Java.
+"""Commits to a Delta table with delta-rs: the package `deltalake`, which needs no Java.
 
     DIR/_delta_log/00000000000000000003.json     {commitInfo}, {add} for each file, {txn} twice
 

@@ -104,7 +104,7 @@ class ChainCheck:
         self._linked_from = 0
         self._first = 0
         self._first_at = ("", 0)
-        # The hash that the first line contains of the line before it.
+        # The hash of the previous line, as the first line contains it.
         self._before = NO_LINE
         self._last = 0
         self._head = NO_LINE

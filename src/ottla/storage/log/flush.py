@@ -187,14 +187,14 @@ class FlushJob:
             indexes.times_written = written.times
 
     def add_removals(self, segment: Segment) -> None:
-        """Have the segment's compaction removals written if their file is out of date."""
+        """Let the job write the segment's compaction removals if their file is out of date."""
         if segment.has_new_removals:
             content = encode_removals(segment.removals)
             self.side_files.append(SideFile(segment.path(LEDGER_SUFFIX), content, whole=True))
             self.removals.append((segment, segment.removals.changes))
 
     def add_indexes(self, segment: Segment) -> None:
-        """Have the index entries written that were added since the last write."""
+        """Let the job write the index entries that were added since the last write."""
         indexes = segment.indexes
         kept_offsets, kept_times = indexes.offsets_written, indexes.times_written
         self.side_files += [
@@ -485,5 +485,5 @@ class FlushState:
         self._durable_base = -1
 
     def forget_epochs_file(self) -> None:
-        """Have the leader epoch file written with the next flush: the epochs were replaced."""
+        """Let the next flush write the leader epoch file, because the epochs were replaced."""
         self._epoch_changes_written = -1

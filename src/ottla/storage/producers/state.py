@@ -90,7 +90,7 @@ class ProducerEntry:
         """Return whether the sequences of `header` were appended before the oldest kept batch."""
         if header.producer_epoch != self.producer_epoch or not self.batches:
             return False
-        # Counted backwards from the first one kept, for sequences wrap around.
+        # Count backwards from the first batch kept, because sequences wrap around.
         kept = self.batches[0].first_sequence
         known = kept - self.chain_start & SEQUENCE_MASK
         first = kept - header.base_sequence & SEQUENCE_MASK
