@@ -97,7 +97,7 @@ class Jobs:
                 await asyncio.sleep(_PAUSE_S)
 
     def _again(self, name: str, job: Job) -> None:
-        """Queue a repair first, then `job` again. Requests are not repeated: they have failed."""
+        """Queue a repair, then `job` again, unless it was a request, which has failed already."""
         first: dict[str, Job] = {"repair": self._repair}
         if not name.startswith("asked "):
             first[name] = job

@@ -42,8 +42,9 @@ def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
     return silence_ms + max(0, wait_ms_max - silence_ms // 2)
 
 
-# How many pauses in a row may restart the time for reading requests. A process whose turns are all
-# that slow still reads between them; without a limit, no late follower would ever leave the ISR.
+# How many pauses in a row may restart the time for reading requests. If every turn of the loop is
+# that slow, the process still reads requests between them. Without a limit, no late follower would
+# ever leave the ISR.
 INTERRUPTIONS_MAX = 10
 
 
@@ -64,7 +65,7 @@ class PauseGuard:
         self._interruptions = 0
 
     def on_ran(self, now_ms: int) -> None:
-        """Note that a timer of this process runs."""
+        """Detect a pause since the last call; each timer that judges followers calls this first."""
         before_ms, self._ran_ms = self._ran_ms, now_ms
         if before_ms - self.awake_ms >= self._listening_ms:
             self._interruptions = 0

@@ -30,7 +30,7 @@ class TopicPartitions(Protocol):
 
 
 class EntryMaker(Protocol[T_co]):
-    """Makes a message's entry of one topic."""
+    """Makes the element of a message for one topic."""
 
     def __call__(self, *, topic_id: UUID, partitions: list[int]) -> T_co: ...
 
@@ -51,7 +51,7 @@ def by_topic(share: Iterable[AssignedSlot]) -> Mapping[UUID, Sequence[int]]:
 
 
 def topics_of(share: Iterable[AssignedSlot], entry: EntryMaker[T]) -> list[T]:
-    """Convert a set of partitions to a message's list of topics; `entry` makes each entry."""
+    """Convert a set of partitions to a message's list of topics; `entry` makes each element."""
     return [
         entry(topic_id=topic_id, partitions=list(partitions))
         for topic_id, partitions in by_topic(share).items()
@@ -104,7 +104,7 @@ NO_TOPICS: TopicsView = _NoTopics()
 
 
 class NamedEntry(Protocol[T_co]):
-    """Makes a message's entry of one topic with its id and name."""
+    """Makes the element of a message for one topic, with its id and name."""
 
     def __call__(self, *, topic_id: UUID, topic_name: str, partitions: list[int]) -> T_co: ...
 
