@@ -38,7 +38,7 @@ _STRING, _FLAG, _TEXT_TABLE = "a string", "true or false", "a table of strings"
 _NUMBER = "a number above 0"
 
 _MEANS = {
-    "span": 'a time such as "10s" or "5m"',
+    "span": 'a span such as "10m", or "0s"',
     "interval": 'a time such as "10s" or "5m"',
     "size": 'a size such as "256MB"',
 }
@@ -253,6 +253,8 @@ def _fits(value: object, wanted: str) -> bool:
     if not isinstance(value, str):
         return False
     if wanted == _MEANS["span"]:
+        return span_ms(value) is not None
+    if wanted == _MEANS["interval"]:
         return bool(span_ms(value))
     return wanted != _MEANS["size"] or size_bytes(value) is not None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.rows.evolution import NewField
@@ -42,6 +42,7 @@ class Task(Protocol[R_co]):
         ...
 
 
+@runtime_checkable
 class Runner(Protocol):
     """Runs tasks, and returns their results in the same order."""
 

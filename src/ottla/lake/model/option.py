@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from os import PathLike
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -86,7 +87,47 @@ class Declared:
             raise WrongWords(f"{self.name} is {value!r}, and not one of {words}")
         if self.option.unit is not None:
             return _READERS[self.option.unit](self.name, value)
+        if not any(_fits(value, kind) for kind in self.kinds):
+            wanted = " or ".join(dict.fromkeys(_words(kind) for kind in self.kinds))
+            # Settings may be secrets.
+            is_shown = isinstance(value, bool | int | float | str) and Mapping not in map(
+                _plain, self.kinds
+            )
+            shown = repr(value) if is_shown else f"a value of type {type(value).__name__}"
+            raise WrongWords(f"{self.name} is {shown}, and not {wanted}")
         return value
+
+
+def _plain(kind: Any) -> Any:
+    """Return a type without its parameters; `object` for one that cannot be checked."""
+    plain = get_origin(kind) or kind
+    return plain if isinstance(plain, type) and plain is not Any else object
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether a value has a declared type. Paths may stand for strings."""
+    plain = _plain(kind)
+    if plain is int:
+        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if plain is str:
+        return isinstance(value, str | PathLike)
+    if plain is Mapping:
+        of_text = get_args(kind)[1] is str
+        return isinstance(value, Mapping) and all(
+            isinstance(name, str) and (not of_text or isinstance(one, str))
+            for name, one in value.items()
+        )
+    return bool(isinstance(value, plain))
+
+
+def _words(kind: Any) -> str:
+    """Return a type in words."""
+    plain = _plain(kind)
+    if plain is Mapping:
+        return f"a mapping of names to {'strings' if get_args(kind)[1] is str else 'values'}"
+    named = {bool: "True or False", str: "a string", int: "a whole number above 0"}
+    name = plain.__name__
+    return named.get(plain, f"{'an' if name[0] in 'AEIO' else 'a'} {name}")
 
 
 def _span(name: str, value: Any) -> int:

@@ -19,6 +19,8 @@ ROW_SCHEMA = pa.schema(
         pa.field("timestamp_type", pa.int32()),  # 0 create time, 1 log append time.
     ]
 )
+# Columns that have a value in each row, as has `row_hash`; each other column may be null.
+NEVER_NULL = frozenset({"topic", "partition", "offset", "timestamp_type", "row_hash"})
 # Further columns of a history: the time span in which a row was the latest of its key.
 VALIDITY = tuple(
     pa.field(name, pa.timestamp("us", tz="UTC")) for name in ("valid_from", "valid_to")

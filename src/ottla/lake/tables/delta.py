@@ -52,6 +52,9 @@ _DIGITS = 15
 # Write checkpoints often, so that opening the table reads few log entries.
 _SETTINGS = {"delta.checkpointInterval": "10"}
 _RETENTION = "delta.deletedFileRetentionDuration"
+_CONSTRAINT = "delta.constraints."
+_COLUMN_RULES = frozenset({"delta.invariants", "delta.generationExpression"})
+_IDENTITY = "delta.identity."
 _FILE_COLUMNS = ("path", "size_bytes", "num_records")
 _BOUNDED = ("partition", "offset", "timestamp")
 
@@ -225,12 +228,10 @@ class DeltaLog(TableLog):
             for name, change in changes.items()
             if change != _SAME
         ]
-        problems += [
-            f"its column {one.name} is never null, and the load has no values for it"
-            for one in table.schema().fields
-            if one.name not in kinds and not one.nullable
-        ]
+        required = [one.name for one in table.schema().fields if not one.nullable]
+        problems += self._null_problems(required, kinds)
         problems += _layout_problems(table, buckets)
+        problems += _rule_problems(table)
         if problems:
             raise self._not_loadable(*problems)
 
@@ -408,6 +409,22 @@ def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) ->
     ]
     problems += _layout_problems(table, buckets)
     return [f"the Delta log: {problem}" for problem in problems]
+
+
+def _rule_problems(table: DeltaTable) -> list[str]:
+    """Return a problem for each rule of the table's owner that a load would not check."""
+    names = sorted(
+        name.removeprefix(_CONSTRAINT)
+        for name in table.metadata().configuration
+        if name.startswith(_CONSTRAINT)
+    )
+    problems = [f"it has a constraint {name}, which a load does not check" for name in names]
+    return problems + [
+        f"its column {one.name} has a rule ({key}), which a load does not follow"
+        for one in table.schema().fields
+        for key in one.metadata
+        if key in _COLUMN_RULES or key.startswith(_IDENTITY)
+    ]
 
 
 def _layout_problems(table: DeltaTable, buckets: Buckets) -> list[str]:

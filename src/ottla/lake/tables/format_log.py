@@ -12,7 +12,7 @@ allowed if the rows are the same, which the caller has to compare.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -24,6 +24,7 @@ from ottla.base.quantities import counted
 from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.model.schema import NEVER_NULL
 from ottla.lake.store.errors import as_log_error
 from ottla.lake.store.retries import retried
 from ottla.lake.store.store import FileStore
@@ -155,6 +156,17 @@ class TableLog(ABC):
             f"nothing can be loaded into the {self.kind} table in {self._store.url}: "
             f"{'; '.join(problems)}. Change the table (ALTER TABLE), or the columns of the load",
         )
+
+    @staticmethod
+    def _null_problems(required: Iterable[str], loaded: Iterable[str]) -> list[str]:
+        """Return a problem for each `required` column that may be null in loaded rows."""
+        found = set(loaded)
+        return [
+            f"its column {name} is never null, and "
+            + ("may be null in the load" if name in found else "the load has no values for it")
+            for name in required
+            if name not in found & NEVER_NULL
+        ]
 
     def _require_live(self, manifest: Manifest, live: Mapping[str, object]) -> None:
         """Raise OttlaError if a file to remove is not live; another file has its rows now."""

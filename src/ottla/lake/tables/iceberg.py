@@ -92,6 +92,9 @@ _SETTINGS = {
     "write.metadata.previous-versions-max": "20",
     KEEP: KEPT_BY_DEFAULT,
 }
+_CATALOG_OPTIONS = (
+    "--store-option catalog.type=…, catalog.uri=…, catalog.name=…, catalog.table=NAMESPACE.NAME"
+)
 _NOT_DONE = (CommitFailedException, ValidationException)
 _PERHAPS_DONE = (CommitStateUnknownException, RESTError, SQLAlchemyError, OSError)
 
@@ -115,14 +118,15 @@ class IcebergLog(TableLog):
 
     def require_shared(self) -> None:
         name = ".".join(self._settings.table)
-        table = None if self._settings.is_own else self._load()
+        if self._settings.is_own:
+            raise self._not_loadable(f"its catalog has to be named ({_CATALOG_OPTIONS})")
+        table = self._load()
         if table is None:
             raise self._not_loadable(
-                f"its catalog has to be named, and has no table {name} (--store-option "
-                "catalog.type=…, catalog.uri=…, catalog.table=NAMESPACE.NAME)"
+                f"the catalog {self._settings.name} has no table {name} ({_CATALOG_OPTIONS})"
             )
-        if table.location().rstrip("/") != self._settings.location(self._store):
-            raise self._not_loadable(f"the table {name} is in {table.location()}")
+        if not self._settings.is_at(table.location(), self._store):
+            raise self._not_loadable(f"the table {name} of its catalog is in {table.location()}")
         if not table.spec().is_unpartitioned():
             raise self._not_loadable(f"it is partitioned ({table.spec()}), and the load is not")
 
@@ -224,11 +228,10 @@ class IcebergLog(TableLog):
         """Raise OttlaError if the load's columns do not fit the table that another program made."""
         mapping = table.name_mapping() or table.schema().name_mapping
         problems = missing_columns(table, columns, mapping)
-        problems += [
-            f"its column {one.name} is never null, and the load has no values for it"
-            for one in table.schema().fields
-            if one.required and one.name not in columns.names
-        ]
+        required = [one.name for one in table.schema().fields if one.required]
+        problems += self._null_problems(required, columns.names)
+        if not table.spec().is_unpartitioned():
+            problems.append(f"it is partitioned ({table.spec()}), and the load is not")
         if problems:
             raise self._not_loadable(*problems)
 
@@ -299,7 +302,7 @@ class IcebergLog(TableLog):
                 if self._settings.is_own and self._store.url not in str(error):
                     raise self._moved("another folder") from error
                 raise
-        if not self._settings.is_at(table.location(), self._store):
+        if self._settings.is_own and not self._settings.is_at(table.location(), self._store):
             raise self._moved(table.location().removeprefix("file://"))
         return table
 

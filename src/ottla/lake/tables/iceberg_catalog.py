@@ -147,9 +147,9 @@ class CatalogSettings:
         return f"file://{store.root}" if isinstance(store, LocalStore) else store.url.rstrip("/")
 
     def is_at(self, location: str, store: FileStore) -> bool:
-        """Return whether `location` is the root of `store`; always True for external catalogs."""
-        if not self.is_own or not isinstance(store, LocalStore):
-            return True
+        """Return whether `location`, as a table's metadata has it, is the root of `store`."""
+        if not isinstance(store, LocalStore):
+            return location.rstrip("/") == self.location(store)
         place = Path(location.removeprefix("file://"))
         return place == Path(store.root) or (place.exists() and place.samefile(store.root))
 

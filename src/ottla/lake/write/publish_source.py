@@ -23,7 +23,7 @@ from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.rows.publish_row import Row
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.targets import folder_of, open_store
-from ottla.lake.tables.formats import is_own
+from ottla.lake.tables.formats import file_options, is_own
 from ottla.lake.tables.opening import existing_table
 
 _KINDS = (".parquet", ".csv", ".jsonl", ".ndjson", ".json")
@@ -198,10 +198,10 @@ def open_source(
     name = PurePosixPath(source).name
     if name.lower().endswith(_KINDS):
         folder = source[: -len(name)] or "."
-        store = open_store(folder, store_options)
+        store = open_store(folder, file_options(store_options))
         files = [SourceFile(name, _size(store, name, source))]
         return PublishSource(store, files, over(fields, _fields_of(store, files)))
-    store = open_store(source, store_options)
+    store = open_store(source, file_options(store_options))
     if is_own(store.top()):
         table = existing_table(source, store_options)
         live = _in_order(table.live_files(), list(table.history()))

@@ -13,6 +13,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.tables.opening import open_table
+from ottla.lake.write.publish_source import open_source
 from tests.unit.lake.tables import commit, rows
 
 NOTE = pa.field("note", pa.string())
@@ -125,6 +126,21 @@ REFUSED: dict[str, tuple[pa.Schema, list[str], str]] = {
         [],
         "its column id is never null",
     ),
+    "null in the load": (
+        pa.schema([*without("value"), pa.field("value", pa.binary(), nullable=False)]),
+        [],
+        "its column value is never null, and may be null in the load",
+    ),
+    "generated": (
+        pa.schema(
+            [
+                *without("topic"),
+                pa.field("topic", pa.string(), metadata={"delta.generationExpression": "'t'"}),
+            ]
+        ),
+        [],
+        "its column topic has a rule \\(delta.generationExpression\\)",
+    ),
     "partitioned": (pa.schema([*ROW_SCHEMA, NOTE]), ["note"], "it is partitioned by note"),
 }
 
@@ -137,6 +153,75 @@ def test_delta_table_that_does_not_fit_is_refused_by_its_columns(
     with pytest.raises(OttlaError, match=said):
         commit(open_table(str(tmp_path), into_existing=True), 5)
     assert DeltaTable(str(tmp_path)).version() == 0
+
+
+def test_constraint_of_a_delta_table_is_refused(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), of_others(3))
+    DeltaTable(str(tmp_path)).alter.add_constraint({"small": "offset < 10"})
+    with pytest.raises(OttlaError, match="it has a constraint small"):
+        commit(open_table(str(tmp_path), into_existing=True), 5)
+    assert DeltaTable(str(tmp_path)).version() == 1
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_columns_that_always_have_a_value_may_be_declared_so(tmp_path: Path, kind: str) -> None:
+    place = Place(tmp_path, kind)
+    found = of_others(3)
+    schema = pa.schema([one.with_nullable(one.name != "offset") for one in found.schema])
+    if kind == "delta":
+        write_deltalake(str(place.folder), found.cast(schema), mode="overwrite",
+                        schema_mode="overwrite")  # fmt: skip
+    else:
+        table = place.catalog.load_table("shop.orders")
+        with table.update_schema(allow_incompatible_changes=True) as update:
+            update.update_column("offset", required=True)
+    commit(place.open(), 10)
+    assert place.rows() == 3 + 20
+
+
+def test_iceberg_table_whose_columns_or_partitions_do_not_fit_later_is_refused(
+    tmp_path: Path,
+) -> None:
+    """Others may change the table between two loads."""
+    place = Place(tmp_path, "iceberg")
+    commit(place.open(), 10)
+    table = place.catalog.load_table("shop.orders")
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.update_column("value", required=True)
+    with table.update_spec() as update:
+        update.add_identity("partition")
+    with pytest.raises(OttlaError) as refused:
+        commit(place.open(), 10)
+    assert "its column value is never null, and may be null in the load" in refused.value.message
+    assert "it is partitioned" in refused.value.message
+    assert place.rows() == 3 + 20
+
+
+def test_location_without_a_scheme_and_a_path_through_a_link_are_the_same_place(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path, "iceberg")
+    place.catalog.create_table("shop.plain", of_others(1).schema, f"{tmp_path}/real/plain")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    options = {**place.options, "catalog.table": "shop.plain"}
+    table = open_table(str(tmp_path / "link" / "plain"), None, options, into_existing=True)
+    commit(table, 10)
+    assert len(place.catalog.load_table("shop.plain").scan().to_arrow()) == 20
+
+
+def test_table_in_another_catalog_is_refused_with_the_option_for_its_name(tmp_path: Path) -> None:
+    """A SQL catalog finds only tables of its own name."""
+    place = Place(tmp_path, "iceberg")
+    place.options["catalog.name"] = "other"
+    with pytest.raises(OttlaError, match=r"catalog other has no table shop.orders .*catalog.name="):
+        place.open()
+
+
+def test_publish_opens_a_table_whose_catalog_is_named(tmp_path: Path) -> None:
+    """Options of the catalog are not options of the storage."""
+    place = Place(tmp_path, "iceberg")
+    commit(place.open(), 10)
+    assert len(open_source(str(place.folder), None, place.options).files) == 2
 
 
 def test_iceberg_table_that_lacks_a_column_is_refused(tmp_path: Path) -> None:

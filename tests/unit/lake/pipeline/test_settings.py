@@ -111,6 +111,11 @@ def test_a_wrong_word_is_named(text: str, said: str) -> None:
     assert said in error.value.message
 
 
+def test_a_span_of_zero_is_a_span() -> None:
+    """As in Python and on the command line; only an interval has to be above zero."""
+    assert parse(LEAST + 'allowed_lateness = "0s"\n', "p").options["allowed_lateness"] == 0
+
+
 CLIENTS = 'sasl.jaas.config = "hunter2"\n[target]'
 
 
