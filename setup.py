@@ -32,6 +32,9 @@ MODULES = (
     "ottla.record.key_map",
     "ottla.record.validation",
     "ottla.record.walk",
+    "ottla.storage.index.offset_index",
+    "ottla.storage.index.time_index",
+    "ottla.storage.segment.indexes",
 )
 # Loops in C that numpy does where they were not compiled: a failure is no failure of the build.
 IN_C = Extension(

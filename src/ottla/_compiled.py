@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = "ottla."
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-_COMPILED_PACKAGES = ("record",)
+_COMPILED_PACKAGES = ("record", "storage.index", "storage.segment")
 MANIFEST = "_compiled.json"
 
 
@@ -162,7 +162,7 @@ def _extensions() -> set[str]:
     found: set[str] = set()
     for package in _COMPILED_PACKAGES:
         try:
-            names = os.listdir(os.path.join(_FOLDER, package))
+            names = os.listdir(os.path.join(_FOLDER, *package.split(".")))
         except OSError:
             continue
         found.update(

@@ -53,8 +53,9 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 _ANSWERS_AT_ONCE = 2
 _ANSWERS_AT_ONCE_IF_LARGE = 4
 _LARGE_REQUEST_BYTES = 4096
-# The most requests that are served, and so answered, together; more would delay the first answer.
-_RUN_MAX = 4
+# The most requests that are served, and so answered, together. The write to the log and the send of
+# the answers are half the cost of small requests, so a client's usual five in flight must fit.
+_RUN_MAX = 8
 # While requests wait for memory, connections that hold memory and are slow for this long are
 # closed.
 _SLOW_S = 10.0

@@ -166,12 +166,9 @@ MUTANTS = {
     "the base offset is wrong": (
         ProduceShortcuts, "serve", "appended.base_offset,", "appended.last_offset,",
     ),
-    "all base offsets of a run are the first one's": (
-        Known, "answers", "arrived.header.last_offset_delta + 1", "0",
-    ),
     "the log start offset is wrong": (ProduceShortcuts, "serve", "appended.log_start_offset", "0"),
     "the log start offset of a run is wrong": (
-        ProduceShortcuts, "serve_run", "log.log_start_offset)", "0)",
+        ProduceShortcuts, "serve_run", "base_offset, log.log_start_offset", "base_offset, 0",
     ),
     "the time of the append is missing": (
         ProduceShortcuts, "serve", "appended.log_append_time", "-1",
@@ -194,7 +191,7 @@ MUTANTS = {
     "a refusal has no message": (Known, "refusal", "error_message=error.message,", ""),
     "a refusal has a base offset": (Known, "refusal", "base_offset=-1,", "base_offset=0,"),
     "a run appends duplicates": (
-        Partition, "append_run", "not can_append_run(log, headers, now_ms)", "False",
+        Partition, "append_run", "not can_append_run(log, run, now_ms)", "False",
     ),
     "a timeout is answered as a success": (
         Acknowledgement, "_give", "code is not ErrorCode.NONE", "False",

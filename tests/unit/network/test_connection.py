@@ -192,15 +192,15 @@ def frames(names):
 
 
 def test_several_requests_of_one_receive_may_be_served_at_once():
-    """Up to four; what is alone, or of another kind, is served by itself, all in their order."""
+    """Up to eight; what is alone, or of another kind, is served by itself, all in their order."""
     rig = together()
-    rig.receive(frames("abcdefG") + frame(b"h")[:3])
-    assert rig.service.runs == [[b"a", b"b", b"c", b"d"], [b"e", b"f"]]
-    assert rig.service.seen == [b"G"]
-    assert rig.transport.writes == [b"<A><B><C><D>", b"<E><F>", b"<G>"]
-    rig.receive(frame(b"h")[3:])
-    assert rig.service.seen == [b"G", b"h"]
-    assert rig.written == b"<A><B><C><D><E><F><G><H>"
+    rig.receive(frames("abcdefghijK") + frame(b"l")[:3])
+    assert rig.service.runs == [[name.encode() for name in names] for names in ("abcdefgh", "ij")]
+    assert rig.service.seen == [b"K"]
+    assert rig.transport.writes == [b"<A><B><C><D><E><F><G><H>", b"<I><J>", b"<K>"]
+    rig.receive(frame(b"l")[3:])
+    assert rig.service.seen == [b"K", b"l"]
+    assert rig.written == b"<A><B><C><D><E><F><G><H><I><J><K><L>"
 
 
 def test_answers_of_a_run_wait_for_those_before_them():

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ottla.base.crc32c import checksum
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned
-from ottla.record.arrival import Arrived, usual_header, usual_run
+from ottla.record.arrival import NUMBERS, Run, usual_header, usual_run
 from ottla.record.builder import BatchBuilder, build_batch
-from ottla.record.header import BatchHeader, read_header
+from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
 from ottla.record.validation import validate
 from ottla.storage.segment.config import LogConfig
 
@@ -145,14 +145,14 @@ def framed(correlation_id: int, data: bytes, *, flexible: bool, opening: bytes =
     return struct.pack(">i", len(whole)) + whole
 
 
-def run_in(received: bytes, *, flexible: bool = True, count_max: int = 10) -> list[Arrived]:
+def run_in(received: bytes, *, flexible: bool = True, count_max: int = 10) -> Run | None:
     return usual_run(
         memoryview(received), OPENING, PREFIX, flexible, SIZE_MAX, NEWEST_MS, count_max
     )
 
 
-def ids(run: list[Arrived]) -> list[int]:
-    return [arrived.correlation_id for arrived in run]
+def ids(run: Run | None) -> list[int]:
+    return [] if run is None else [arrived.correlation_id for arrived in run.arrived]
 
 
 @pytest.mark.parametrize("flexible", [False, True])
@@ -165,11 +165,53 @@ def test_a_run_tells_each_batch_and_its_request(flexible: bool) -> None:
     received = bytearray(b"".join(requests) + requests[0][:-1])
     run = usual_run(memoryview(received), OPENING, PREFIX, flexible, SIZE_MAX, NEWEST_MS, 10)
     assert ids(run) == [-1, 0, 1]
-    assert [bytes(arrived.batch) for arrived in run] == sent
-    assert [arrived.header for arrived in run] == [read_header(data) for data in sent]
-    assert [4 + arrived.request_bytes for arrived in run] == [len(one) for one in requests]
-    run[0].batch[0] = 7
+    assert run is not None
+    headers = [read_header(data) for data in sent]
+    assert run.first == headers[0]
+    assert [bytes(batch) for batch in run.batches] == sent
+    assert [arrived.size for arrived in run.arrived] == [len(data) for data in sent]
+    for name in ("last_offset_delta", "max_timestamp", "base_sequence"):
+        found = [getattr(arrived, name) for arrived in run.arrived]
+        assert found == [getattr(header, name) for header in headers]
+    assert [4 + arrived.request_bytes for arrived in run.arrived] == [len(one) for one in requests]
+    run.batches[0][0] = 7
     assert received[len(requests[0]) - len(sent[0]) - 3 * flexible] == 7
+
+
+def test_a_run_has_the_sums_of_its_batches() -> None:
+    """In bytes, requests and records, and the greatest timestamp, which may be any batch's."""
+    sent = [batch(NOW_MS - 9), batch(*[NOW_MS] * 70), batch(NOW_MS - 5)]
+    requests = [framed(number, data, flexible=True) for number, data in enumerate(sent)]
+    run = run_in(b"".join(requests))
+    assert run is not None
+    assert (run.size, run.request_bytes) == (sum(map(len, sent)), sum(map(len, requests)))
+    assert (run.record_count, run.max_timestamp) == (72, NOW_MS)
+    assert (run.producer_id, len(run)) == (-1, 3)
+
+
+def test_a_run_is_placed_and_answered() -> None:
+    """Each batch gets its own offset and the leader epoch, each answer its own numbers."""
+    sent = [batch(NOW_MS), batch(*[NOW_MS] * 70), batch()]
+    requests = [framed(number + 5, data, flexible=True) for number, data in enumerate(sent)]
+    run = usual_run(
+        memoryview(bytearray(b"".join(requests))), OPENING, PREFIX, True, SIZE_MAX, NEWEST_MS, 10
+    )
+    assert run is not None
+    run.place(1 << 40, 7)
+    for placed, data, offset in zip(run.batches, sent, (0, 1, 71), strict=True):
+        expected = read_header(data)._replace(base_offset=(1 << 40) + offset, leader_epoch=7)
+        assert read_header(placed) == expected
+        assert bytes(placed[HEADER_SIZE:]) == data[HEADER_SIZE:]
+    template = bytes(range(50))
+    answers = bytes(run.answers(template, 20, 1 << 40, 3))
+    assert len(answers) == 3 * len(template)
+    for number, offset in enumerate((0, 1, 71)):
+        answer = answers[number * 50 : (number + 1) * 50]
+        assert answer[4:8] == struct.pack(">i", number + 5)
+        assert answer[20:44] == NUMBERS.pack((1 << 40) + offset, -1, 3)
+        assert (
+            answer[:4] + answer[8:20] + answer[44:] == template[:4] + template[8:20] + template[44:]
+        )
 
 
 def test_a_run_is_no_longer_than_asked_for() -> None:
@@ -199,7 +241,7 @@ def test_a_run_ends_before_what_is_not_like_it(what: str) -> None:
 @pytest.mark.parametrize("end", range(0, 300, 7))
 def test_a_run_cut_anywhere_has_only_whole_requests(end: int) -> None:
     usual = framed(1, batch(), flexible=True)
-    assert len(run_in((usual * 3)[:end])) == end // len(usual)
+    assert len(ids(run_in((usual * 3)[:end]))) == end // len(usual)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +259,7 @@ def test_a_producers_run_goes_on_with_its_next_sequence(fields: dict[str, int], 
     """A gap, a repetition, another epoch or producer are looked at by themselves."""
     first = batch(producer_id=5, producer_epoch=0, base_sequence=7)
     received = framed(1, first, flexible=True) + framed(2, batch(**fields), flexible=True)
-    assert len(run_in(received)) == count
+    assert len(ids(run_in(received))) == count
 
 
 def test_sequences_of_a_run_wrap_around() -> None:

@@ -45,7 +45,7 @@ sys.exit(code)
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the package with its extensions, to be spoilt."""
-    for name in ("__init__.py", "_compiled.py", "base", "record", _compiled.MANIFEST):
+    for name in ("__init__.py", "_compiled.py", "base", "record", "storage", _compiled.MANIFEST):
         source = PACKAGE / name
         if source.is_dir():
             shutil.copytree(source, tmp_path / "ottla" / name)

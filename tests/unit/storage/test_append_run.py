@@ -5,7 +5,8 @@ import errno
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.record.header import BatchHeader, read_header
+from ottla.record.arrival import Arrived, Run
+from ottla.record.header import read_header
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.append_run import append_run, can_append_run
@@ -20,19 +21,21 @@ LOG = f"{FOLDER}/00000000000000000000.log"
 SHAPES = ((1, b"x" * 20), (3, b"y" * 21), (2, b"z" * 2000))
 
 
-def run_of(count: int = 3, **fields: int) -> tuple[list[memoryview], list[BatchHeader]]:
+def run_of(count: int = 3, **fields: int) -> Run:
     """Batches of several sizes; with a producer, its next ones from `sequence` on."""
-    batches, headers = [], []
+    run: Run | None = None
     sequence = fields.pop("sequence", -1)
     for number in range(count):
         records, payload = SHAPES[number % len(SHAPES)]
-        encoded = batch(records, payload=payload, sequence=sequence, **fields)
-        view, header = parsed(encoded)
-        batches.append(view)
-        headers.append(header)
+        view, header = parsed(batch(records, payload=payload, sequence=sequence, **fields))
+        run = Run(header) if run is None else run
+        delta, sequence_sent = header.last_offset_delta, header.base_sequence
+        arrived = Arrived(number, 0, header.size, delta, header.max_timestamp, sequence_sent)
+        run.add(arrived, view)
         if sequence >= 0:
             sequence += records
-    return batches, headers
+    assert run is not None
+    return run
 
 
 def one(fields: dict[str, int]) -> bytearray:
@@ -40,9 +43,9 @@ def one(fields: dict[str, int]) -> bytearray:
 
 
 def together(log: Log, leader_epoch: int = 0, count: int = 3, **fields: int) -> int:
-    batches, headers = run_of(count, **fields)
-    assert can_append_run(log, headers, NOW_MS)
-    return append_run(log, batches, headers, leader_epoch)
+    run = run_of(count, **fields)
+    assert can_append_run(log, run, NOW_MS)
+    return append_run(log, run, leader_epoch)
 
 
 def content(filesystem: MemoryFileSystem) -> bytes:
@@ -85,8 +88,8 @@ def test_a_run_leaves_what_its_batches_one_by_one_leave(producer_id: int) -> Non
         log.append_as_leader(*parsed(one(fields(0, 1_000))), 0, NOW_MS)
     for number in range(3):
         same = fields(1 + 6 * number, 1_000 + number)
-        for view, header in zip(*run_of(**same), strict=True):
-            one_by_one.append_as_leader(view, header, 4, NOW_MS)
+        for view in run_of(**same).batches:
+            one_by_one.append_as_leader(view, read_header(view), 4, NOW_MS)
         assert together(at_once, 4, **same) == 1 + 6 * number
     assert content(disks[0]) == content(disks[1])
     assert state(one_by_one) == state(at_once)
@@ -136,8 +139,8 @@ def test_a_run_that_needs_a_new_segment_goes_one_by_one(config: LogConfig) -> No
     """Bytes, the time index, or the age of the segment."""
     log = open_log(config=config)
     append(log, timestamp=400)
-    _, headers = run_of()
-    assert not can_append_run(log, headers, NOW_MS)
+    run = run_of()
+    assert not can_append_run(log, run, NOW_MS)
 
 
 @pytest.mark.parametrize(("before", "fits"), [(10, True), (11, False)])
@@ -146,22 +149,22 @@ def test_a_run_that_fills_the_offset_index_goes_one_by_one(before: int, fits: bo
     log = open_log(segment_index_bytes=12 * 8, index_interval_bytes=0)
     for _ in range(before):
         append(log)
-    _, headers = run_of()
-    assert can_append_run(log, headers, NOW_MS) == fits
+    run = run_of()
+    assert can_append_run(log, run, NOW_MS) == fits
 
 
 def test_the_first_batch_of_a_segment_goes_by_itself() -> None:
     """It tells the age of the segment."""
-    _, headers = run_of()
-    assert not can_append_run(open_log(), headers, NOW_MS)
+    run = run_of()
+    assert not can_append_run(open_log(), run, NOW_MS)
 
 
 def test_a_run_of_a_producer_that_is_not_known_goes_one_by_one() -> None:
     """What comes first may be judged by more than its sequence."""
     log = open_log()
     append(log)
-    _, headers = run_of(producer_id=7, producer_epoch=0, sequence=0)
-    assert not can_append_run(log, headers, NOW_MS)
+    run = run_of(producer_id=7, producer_epoch=0, sequence=0)
+    assert not can_append_run(log, run, NOW_MS)
 
 
 def test_a_repeated_run_is_not_appended_again() -> None:
@@ -169,27 +172,27 @@ def test_a_repeated_run_is_not_appended_again() -> None:
     log = open_log()
     append(log, producer_id=7, producer_epoch=0, sequence=0)
     together(log, producer_id=7, producer_epoch=0, sequence=1)
-    _, headers = run_of(producer_id=7, producer_epoch=0, sequence=1)
-    assert not can_append_run(log, headers, NOW_MS)
+    run = run_of(producer_id=7, producer_epoch=0, sequence=1)
+    assert not can_append_run(log, run, NOW_MS)
 
 
 def test_a_run_out_of_order_is_refused() -> None:
     """With the error that its first batch would get."""
     log = open_log()
     append(log, producer_id=7, producer_epoch=0, sequence=0)
-    _, headers = run_of(producer_id=7, producer_epoch=0, sequence=5)
+    run = run_of(producer_id=7, producer_epoch=0, sequence=5)
     with pytest.raises(OttlaError) as caught:
-        can_append_run(log, headers, NOW_MS)
+        can_append_run(log, run, NOW_MS)
     assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_log_out_of_use_takes_no_run() -> None:
     log = open_log()
     append(log)
-    _, headers = run_of()
-    assert can_append_run(log, headers, NOW_MS)
+    run = run_of()
+    assert can_append_run(log, run, NOW_MS)
     log.offline = "the disk has failed"
-    assert not can_append_run(log, headers, NOW_MS)
+    assert not can_append_run(log, run, NOW_MS)
 
 
 def test_what_a_run_appended_survives_a_restart() -> None:

@@ -17,6 +17,7 @@ from ottla.broker.partitions.waiters import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
 from ottla.ledger.history import StartCause
 from ottla.metadata.image import PartitionImage
+from ottla.record.arrival import Run
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import EndTransactionMarker, build_marker
 from ottla.record.header import (
@@ -200,24 +201,20 @@ class Partition:
         return appended
 
     # Hot: once per run.
-    def append_run(
-        self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], now_ms: int
-    ) -> int | None:
-        """Append validated batches with one write; return the first offset.
+    def append_run(self, run: Run, now_ms: int) -> int | None:
+        """Append usual batches of one producer with one write; return the first offset.
 
-        The batches have no control records and belong to no transaction. Either none of them has a
-        producer id, or all have the same one and are in order. Their buffers are patched in place.
-        Returns None, and appends nothing, if they must be appended one by one. Raises OttlaError;
-        then no batch is appended.
+        Their buffers are patched in place. Returns None, and appends nothing, if they must be
+        appended one by one. Raises OttlaError; then no batch is appended.
         """
         log = self.log
-        if self.closed is not None or self.gaps.is_any or not can_append_run(log, headers, now_ms):
+        if self.closed is not None or self.gaps.is_any or not can_append_run(log, run, now_ms):
             return None
         try:
-            first_offset = append_run(log, batches, headers, self.leader_epoch)
+            first_offset = append_run(log, run, self.leader_epoch)
         except StorageError as error:
             self._on_storage_error(self, error)
-            self.gaps.on_refused(headers[0], error.code)
+            self.gaps.on_refused(run.first, error.code)
             raise
         self._on_appended()
         return first_offset

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.produce.known import Known
-from ottla.broker.produce.layout import NUMBERS
 from ottla.broker.produce.parts import ProduceParts
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
+from ottla.record.arrival import NUMBERS
 from ottla.wire.frames import CORRELATION_POSITION, Part
 from ottla.wire.messages.produce import PartitionProduceResponse
 

@@ -5,13 +5,13 @@ from typing import Final
 
 from ottla.base.errors import OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.produce.layout import MARKS, NUMBERS, TRAILER, Layout
-from ottla.record.arrival import Arrived, usual_header, usual_run
+from ottla.broker.produce.layout import MARKS, TRAILER, Layout
+from ottla.record.arrival import NUMBERS, Run, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
 from ottla.storage.segment.config import LogConfig
 from ottla.wire.api import ApiKey
-from ottla.wire.frames import CORRELATION_POSITION, Part, encode_response
+from ottla.wire.frames import Part, encode_response
 from ottla.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -96,37 +96,21 @@ class Known:
         return header
 
     # Hot: once per receive.
-    def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> list[Arrived]:
+    def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> Run | None:
         """Return the batches at the start of `received` that need no full validation."""
         if not self._takes_usual():
-            return []
-        newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
+            return None
         run = usual_run(
             received,
             self.opening,
             self.prefix,
             self.is_flexible,
             self._size_max,
-            newest_max,
+            min(now_ms + self._after_max_ms, LONG_MAX),
             count_max,
         )
-        self.was_usual = bool(run)
+        self.was_usual = run is not None
         return run
-
-    # Hot: once per run.
-    def answers(self, run: list[Arrived], base_offset: int, log_start_offset: int) -> bytearray:
-        """Return the answers, in order, to requests whose batches begin at `base_offset`."""
-        answers = bytearray(self.answer * len(run))
-        size, numbers_position = len(self.answer), self.numbers_position
-        position = 0
-        for arrived in run:
-            _INT32.pack_into(answers, position + CORRELATION_POSITION, arrived.correlation_id)
-            NUMBERS.pack_into(
-                answers, position + numbers_position, base_offset, -1, log_start_offset
-            )
-            base_offset += arrived.header.last_offset_delta + 1
-            position += size
-        return answers
 
     def _takes_usual(self) -> bool:
         """Return whether the topic's settings allow usual batches to be appended unchanged."""

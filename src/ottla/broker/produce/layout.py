@@ -25,8 +25,6 @@ from ottla.wire.notation import has_field
 
 # In flexible versions partition, topic and request each end with a tag count of 0.
 TRAILER: Final[bytes] = bytes(TRAILER_SIZE)
-# Base offset, append time and log start offset, in the order of the answer.
-NUMBERS: Final = Struct(">qqq")
 # Placeholder values that occur nowhere else in an answer.
 MARKS: Final = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
 _ERROR_MARK: Final = 0x6F74

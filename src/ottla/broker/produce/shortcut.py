@@ -18,12 +18,12 @@ from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
 from ottla.broker.produce.acknowledgement import Acknowledgement, Asked
 from ottla.broker.produce.known import Known
-from ottla.broker.produce.layout import NUMBERS, TRAILER, layout
+from ottla.broker.produce.layout import TRAILER, layout
 from ottla.broker.produce.parts import ProduceParts
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
-from ottla.record.arrival import Arrived
+from ottla.record.arrival import NUMBERS, Run
 from ottla.record.header import (
     ATTRIBUTES_POSITION,
     HEADER_SIZE,
@@ -139,15 +139,13 @@ class ProduceShortcuts:
             return None
         now_ms = self._now_ms()
         run = known.usual_run(received, count_max, now_ms)
-        if len(run) < _RUN_MIN:
+        if run is None or len(run) < _RUN_MIN:
             return None
-        consumed = sum([SIZE_BYTES + arrived.request_bytes for arrived in run])
-        headers = [arrived.header for arrived in run]
         try:
-            base_offset = partition.append_run([arrived.batch for arrived in run], headers, now_ms)
+            base_offset = partition.append_run(run, now_ms)
         except StorageError as error:
-            refusals = [known.refusal(error, arrived.correlation_id) for arrived in run]
-            return consumed, [part for refusal in refusals for part in refusal]
+            refusals = [known.refusal(error, arrived.correlation_id) for arrived in run.arrived]
+            return run.request_bytes, [part for refusal in refusals for part in refusal]
         except OttlaError:
             # The slow path of the first request fails in the same way, and its answer has the
             # reason.
@@ -155,20 +153,20 @@ class ProduceShortcuts:
         if base_offset is None:
             return None
         log = partition.log
-        answers = known.answers(run, base_offset, log.log_start_offset)
+        answers = run.answers(
+            known.answer, known.numbers_position, base_offset, log.log_start_offset
+        )
         if known.acks == _ACKS_ALL and partition.high_watermark < log.log_end_offset:
             self._defer_run(known, run, base_offset, answers)
-            return consumed, []
-        return consumed, [answers]
+            return run.request_bytes, []
+        return run.request_bytes, [answers]
 
-    def _defer_run(
-        self, known: Known, run: list[Arrived], next_offset: int, answers: bytearray
-    ) -> None:
+    def _defer_run(self, known: Known, run: Run, next_offset: int, answers: bytearray) -> None:
         """Let each request be answered when its own batch is committed."""
-        slots = [self._connection.defer(arrived.request_bytes) for arrived in run]
+        slots = [self._connection.defer(arrived.request_bytes) for arrived in run.arrived]
         size = len(known.answer)
-        for number, (arrived, slot) in enumerate(zip(run, slots, strict=True)):
-            next_offset += arrived.header.last_offset_delta + 1
+        for number, (arrived, slot) in enumerate(zip(run.arrived, slots, strict=True)):
+            next_offset += arrived.last_offset_delta + 1
             self._wait(known, slot, answers[number * size : (number + 1) * size], next_offset)
 
     def _wait(self, known: Known, slot: Slot, answer: bytearray, offset: int) -> None:

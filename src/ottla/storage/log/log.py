@@ -7,7 +7,6 @@ retention, relocation and lookups by time are in modules of their own, which use
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from struct import Struct
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
@@ -15,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.ledger.history import StartCause
 from ottla.metadata.image import INTERNAL_TOPICS
+from ottla.record.arrival import PLACE
 from ottla.record.header import (
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -80,8 +80,6 @@ class Slice(NamedTuple):
 
 __all__ = ["Appended", "FlushJob", "Log", "Slice"]
 
-# The fields that the leader writes into a batch: base offset, length (unchanged), leader epoch.
-PLACE = Struct(">qii")
 # Looked up once, since looking up an enumeration member costs as much as the check.
 _RECORDS, _OWN = DiskUse.RECORDS, DiskUse.OWN
 

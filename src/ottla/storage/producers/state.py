@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
+from ottla.record.arrival import Run
 from ottla.record.header import TRANSACTIONAL_FLAG, BatchHeader
 
 BATCHES_KEPT = 5
@@ -75,6 +76,21 @@ class ProducerEntry:
     @property
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else NO_OFFSET
+
+    def add(
+        self, base_sequence: int, base_offset: int, last_offset_delta: int, timestamp: int
+    ) -> None:
+        """Note the batch at `base_offset`; `base_sequence` is NO_SEQUENCE if it has none."""
+        if base_sequence != NO_SEQUENCE:
+            batches = self.batches
+            if not batches:
+                self.chain_start = base_sequence
+            last_sequence = base_sequence + last_offset_delta & SEQUENCE_MASK
+            last_offset = base_offset + last_offset_delta
+            batches.append(AppendedBatch(last_sequence, last_offset, last_offset_delta, timestamp))
+            if len(batches) > BATCHES_KEPT:
+                del batches[0]
+        self.last_timestamp = timestamp
 
     def duplicate_of(self, header: BatchHeader) -> AppendedBatch | None:
         """Return the kept batch that `header` duplicates, if any."""
@@ -205,29 +221,33 @@ class ProducerStates:
         """Record the data batch at `base_offset`, without checking it."""
         # Hot: 1.0 µs.
         producer_id = header.producer_id
+        entry = self._entry(producer_id, header.producer_epoch)
+        entry.add(header.base_sequence, base_offset, header.last_offset_delta, header.max_timestamp)
+        if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NO_OFFSET:
+            entry.transaction_first_offset = base_offset
+            self.open_transactions[base_offset] = producer_id
+            self._guards.pop(producer_id, None)
+
+    def update_run(self, run: Run, base_offset: int) -> None:
+        """Record a run of an idempotent producer that begins at `base_offset`."""
+        # Hot: its loop once per batch.
+        add = self._entry(run.producer_id, run.producer_epoch).add
+        for arrived in run.arrived:
+            delta = arrived.last_offset_delta
+            add(arrived.base_sequence, base_offset, delta, arrived.max_timestamp)
+            base_offset += delta + 1
+
+    def _entry(self, producer_id: int, producer_epoch: int) -> ProducerEntry:
+        """Return the producer's entry, made if it is missing, in the given epoch."""
         entry = self.entries.get(producer_id)
         if entry is None:
             if len(self.entries) >= self._num_max:
                 self._make_room()
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
-        batches = entry.batches
-        if header.producer_epoch != entry.producer_epoch:
-            entry.producer_epoch = header.producer_epoch
-            batches.clear()
-        delta = header.last_offset_delta
-        timestamp = header.max_timestamp
-        if header.base_sequence != NO_SEQUENCE:
-            if not batches:
-                entry.chain_start = header.base_sequence
-            last_sequence = header.base_sequence + delta & SEQUENCE_MASK
-            batches.append(AppendedBatch(last_sequence, base_offset + delta, delta, timestamp))
-            if len(batches) > BATCHES_KEPT:
-                del batches[0]
-        entry.last_timestamp = timestamp
-        if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset == NO_OFFSET:
-            entry.transaction_first_offset = base_offset
-            self.open_transactions[base_offset] = producer_id
-            self._guards.pop(producer_id, None)
+        if producer_epoch != entry.producer_epoch:
+            entry.producer_epoch = producer_epoch
+            entry.batches.clear()
+        return entry
 
     def guard(self, producer_id: int) -> Guard:
         """Begin to verify with the coordinator that the producer's transaction is open (KIP-890).

@@ -3,6 +3,7 @@
 An entry is added every `index_interval_bytes`. The flush job writes the files.
 """
 
+from ottla.record.arrival import Run
 from ottla.record.header import BatchHeader
 from ottla.storage.index.offset_index import OffsetIndex
 from ottla.storage.index.time_index import TimeIndex
@@ -55,6 +56,15 @@ class Indexes:
             self.times.append(self.max_timestamp, self.max_timestamp_offset)
             self._bytes_since_entry = 0
         self._bytes_since_entry += size
+
+    def add_run(self, position: int, run: Run, offset: int) -> None:
+        """Index the batches of a run, which begins at `offset` and at the end of the segment."""
+        # Hot: its loop once per batch.
+        for arrived in run.arrived:
+            last_offset = offset + arrived.last_offset_delta
+            self.add_batch(position, arrived.size, last_offset, arrived.max_timestamp)
+            position += arrived.size
+            offset = last_offset + 1
 
     def add_batch_again(self, position: int, header: BatchHeader) -> None:
         """Index a batch at or after the last entry, without a second entry for the same batch."""

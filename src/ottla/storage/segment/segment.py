@@ -6,13 +6,14 @@ segments holds few file descriptors.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 from uuid import UUID
 
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import SegmentRemovals
-from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
+from ottla.record.arrival import Run
+from ottla.record.header import BatchHeader
 from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import Buffer, File, FileSystem
 from ottla.storage.files.names import (
@@ -171,28 +172,19 @@ class Segment:
         self.indexes.add_batch(position, size, last_offset, max_timestamp)
         self.size = position + size
 
-    def append_many(
-        self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], offset: int
-    ) -> None:
-        """Append several batches with one call; the first begins at `offset`.
+    def append_run(self, run: Run, offset: int) -> None:
+        """Write the batches of a run, which begins at `offset`, with one call.
 
         Raises StorageError, with nothing of them left.
         """
-        # Hot: the loop below runs once per batch.
         position = self.size
         assert position
         try:
-            self.file.append_many(batches)
+            self.file.append_many(run.batches)
         except OSError as error:
             self._undo_append(error)
-        add_batch = self.indexes.add_batch
-        for header in headers:
-            size = header.batch_length + LENGTH_OVERHEAD
-            last_offset = offset + header.last_offset_delta
-            add_batch(position, size, last_offset, header.max_timestamp)
-            position += size
-            offset = last_offset + 1
-        self.size = position
+        self.indexes.add_run(position, run, offset)
+        self.size = position + run.size
 
     def _undo_append(self, error: OSError) -> None:
         """Truncate the remains of a failed write, then raise the StorageError for `error`."""
