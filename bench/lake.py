@@ -171,7 +171,5 @@ def _source(session: Any, node: Node, topic: str, target: Path) -> float:
 def _load(session: Any, node: Node, topic: str, target: Path, **settings: Any) -> float:
     """A whole load on the session that the other arms use."""
     began = time.monotonic()
-    ottla.lake.load(
-        topic, str(target), bootstrap=node.bootstrap, spark_session=session, **settings
-    )
+    ottla.lake.load(topic, str(target), bootstrap=node.bootstrap, spark_session=session, **settings)
     return time.monotonic() - began
