@@ -17,7 +17,7 @@ from rig.process import DiedEarly, start
 CLUSTER_ID = "b3R0bGFfcmlnX2thZmthMQ"
 _TEMPLATE = RIG / "formatted"
 HEAP = ("-Xms1g", "-Xmx1g")
-_QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
 def available() -> str | None:
@@ -52,7 +52,7 @@ def format_storage(properties_file: Path, logs: Path, node_id: int = 1) -> None:
     if not (template / "meta.properties").exists():
         command: list[str | Path] = [
             java(),
-            *_QUICK,
+            *QUICK,
             "-cp",
             class_path(KAFKA),
             "kafka.tools.StorageTool",
@@ -89,7 +89,7 @@ def kafka(
     file.write_text(properties(chosen))
     if not (home / "logs" / "meta.properties").exists():
         format_storage(file, home / "logs")
-    flags = _QUICK if quick else ()
+    flags = QUICK if quick else ()
     process = start(
         [java(), *HEAP, *flags, *java_options, "-cp", class_path(KAFKA), "kafka.Kafka", file],
         home / "kafka.log",

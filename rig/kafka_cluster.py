@@ -9,7 +9,7 @@ from pathlib import Path
 from rig.clusters import Cluster, Member
 from rig.jars import KAFKA, class_path
 from rig.java import java
-from rig.kafka import HEAP, format_storage, settings_of
+from rig.kafka import HEAP, QUICK, format_storage, settings_of
 from rig.nodes import properties
 from rig.probe import free_port
 
@@ -23,7 +23,9 @@ _REPLICATED = {
 }
 
 
-def prepare(home: Path, settings: Mapping[str, str] | None = None) -> Cluster:
+def prepare(
+    home: Path, settings: Mapping[str, str] | None = None, *, quick: bool = False
+) -> Cluster:
     """Three formatted nodes that do not run yet. The heap is Kafka's own default, 1 GiB."""
     ports = {number: (free_port(), free_port()) for number in range(1, SIZE + 1)}
     voters = ",".join(f"{number}@127.0.0.1:{ports[number][1]}" for number in ports)
@@ -41,19 +43,21 @@ def prepare(home: Path, settings: Mapping[str, str] | None = None) -> Cluster:
         file = folder / "server.properties"
         file.write_text(properties(chosen))
         format_storage(file, folder / "logs", number)
-        command: list[str | Path] = [java(), *HEAP, "-cp", class_path(KAFKA)]
-        command += ["kafka.Kafka", file]
+        command: list[str | Path] = [java(), *HEAP, *(QUICK if quick else ())]
+        command += ["-cp", class_path(KAFKA), "kafka.Kafka", file]
         cluster.members[number] = Member(number, port, folder, folder / "logs", command)
     return cluster
 
 
 @contextlib.contextmanager
-def kafka_cluster(settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """Start the nodes, and end them at the end."""
+def kafka_cluster(
+    settings: Mapping[str, str] | None = None, *, quick: bool = False
+) -> Iterator[Cluster]:
+    """Start the nodes, and end them at the end; `quick` as `rig.kafka` has it."""
     home = Path(tempfile.mkdtemp(prefix="rig-kafka-"))
     cluster = Cluster("kafka")
     try:
-        cluster = prepare(home, settings)
+        cluster = prepare(home, settings, quick=quick)
         for member in cluster.members.values():
             member.start()
         cluster.wait_until_formed()

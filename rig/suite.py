@@ -106,6 +106,8 @@ class Result:
 
     part: Part
     seconds: float
+    # Seconds of processors that it and all its children used.
+    cpu_s: float
     exit_code: int
     over_budget: bool
     closing: str
@@ -157,17 +159,19 @@ def run(part: Part, ports: str) -> Result:
     lines: list[str] = []
     reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
     reader.start()
-    try:
-        exit_code = child.wait(part.budget_s)
-        over_budget = False
-    except subprocess.TimeoutExpired:
+    cpu: list[float] = []
+    waiter = threading.Thread(target=_wait, args=(child, cpu), daemon=True)
+    waiter.start()
+    waiter.join(part.budget_s)
+    over_budget = waiter.is_alive()
+    if over_budget:
         # pytest's fault handler prints where each of its threads stands, then ends it.
-        child.send_signal(signal.SIGABRT)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(10)
+        with suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGABRT)
+        waiter.join(10)
         # Brokers and JVMs that the tests started must not outlive them.
         _kill(child)
-        exit_code, over_budget = child.wait(), True
+        waiter.join()
     reader.join(timeout=10)
     _running.discard(child)
     closing = next((line for line in reversed(lines) if _OUTCOME.search(line)), "no closing line")
@@ -176,7 +180,16 @@ def run(part: Part, ports: str) -> Result:
     last = lines[-_LINES_SHOWN:]
     with _printing:
         print(f"\n== {part.name} ==\n{''.join(lines)}", flush=True)
-    return Result(part, seconds, exit_code, over_budget, closing.strip(), counts, last)
+    return Result(
+        part, seconds, sum(cpu), child.returncode, over_budget, closing.strip(), counts, last
+    )
+
+
+def _wait(child: "subprocess.Popen[str]", cpu: list[float]) -> None:
+    """Wait for a part's end, and note the CPU time of it and of what it waited for."""
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    cpu.append(usage.ru_utime + usage.ru_stime)
 
 
 def _kill(child: "subprocess.Popen[str]") -> None:
@@ -230,11 +243,14 @@ def report(results: Sequence[Result], seconds: float) -> str:
         rows += [f"== {red.part.name}: the last that it printed =="]
         rows += [line.rstrip() for line in red.last_lines]
         rows += [""]
-    rows += [f"{'part':<12} {'seconds':>8} {'budget':>7}  verdict      pytest's closing line"]
+    rows += [f"{'part':<14} {'seconds':>7} {'CPU s':>7} {'budget':>6}  verdict      closing line"]
     rows += [
-        f"{r.part.name:<12} {r.seconds:>8.1f} {r.part.budget_s:>7}  {r.verdict():<12} {r.closing}"
+        f"{r.part.name:<14} {r.seconds:>7.1f} {r.cpu_s:>7.1f} {r.part.budget_s:>6}  "
+        f"{r.verdict():<12} {r.closing}"
         for r in results
     ]
+    cpu_s = sum(r.cpu_s for r in results)
+    rows.append(f"{'all':<14} {seconds:>7.1f} {cpu_s:>7.1f}")
     total: Counter[str] = sum((r.counts for r in results), Counter())
     total["failed"] += sum(1 for r in results if not r.green() and not r.counts["failed"])
     order = ("failed", "passed", "skipped", "error", "xfailed", "xpassed", "warning")

@@ -115,7 +115,7 @@ with Consumer(host) as consumer:
     """
 with Consumer(host, topic) as consumer:
     consumer.seek(topic, 0, 2)
-    assert next(consumer).offset == 2
+    assert next(record for record in consumer if record.partition == 0).offset == 2
 """,
     """
 from ottla.client import TopicPartition

@@ -15,6 +15,8 @@ from verify.simulation.worlds.profile import draw
 from verify.simulation.worlds.secure import draw_secure
 
 SEEDS = 20
+# So many of them run a second time, where strings hash to other numbers.
+REPEATED_SEEDS = 8
 # What the laws must have been in danger of, over all seeds together.
 SIGHTS = [
     "continued by the flush journal",
@@ -35,9 +37,9 @@ SIGHTS = [
 _REGRESS = Path(__file__).parent / "seeds" / "regress.txt"
 
 
-def _batch(hash_seed: str) -> subprocess.Popen[str]:
+def _batch(count: int, hash_seed: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "verify.simulation", "--seed", "1"]
-    command += ["--count", str(SEEDS), "--no-shrink", "--repeatable"]
+    command += ["--count", str(count), "--no-shrink", "--repeatable"]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -49,8 +51,8 @@ def _batch(hash_seed: str) -> subprocess.Popen[str]:
 
 @pytest.mark.timeout(600)
 def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
-    """20 worlds of 30 s of trouble: all laws hold, and two hash seeds give the same run."""
-    batches = [_batch("1"), _batch("2")]
+    """20 worlds of 30 s of trouble: all laws hold, and two hash seeds give the same runs."""
+    batches = [_batch(SEEDS, "1"), _batch(REPEATED_SEEDS, "2")]
     outputs = [batch.communicate()[0] for batch in batches]
     sys.stdout.write(outputs[0])
 
@@ -58,7 +60,7 @@ def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
         [line for line in output.splitlines() if line.startswith("seed ")] for output in outputs
     ]
     assert len(lines[0]) == SEEDS
-    assert lines[0] == lines[1]
+    assert lines[0][:REPEATED_SEEDS] == lines[1]
     assert [batch.returncode for batch in batches] == [0, 0]
     reached = outputs[0].splitlines()[-1]
     assert reached.startswith("reached: ")

@@ -39,7 +39,7 @@ def test_parts_run_side_by_side_with_ports_of_their_own() -> None:
         first, last = map(int, share.split("-"))
         ports.append(range(first, last + 1))
         both_run.wait(120)
-        return Result(part, 0.0, 0, over_budget=False, closing="1 passed")
+        return Result(part, 0.0, 0.0, 0, over_budget=False, closing="1 passed")
 
     chosen = [Part(name, (), 1) for name in "abcd"]
     assert [result.part for result in run_all(chosen, 2, run_one)] == chosen

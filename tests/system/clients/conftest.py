@@ -84,7 +84,7 @@ def unique(kind: str) -> str:
 @pytest.fixture(scope="session")
 def brokers() -> Iterator[Cluster]:
     """Three brokers, a process each. Who ends one starts it again: see `whole`."""
-    with kafka_cluster() if _on_kafka() else ottla_cluster(UNHURRIED) as running:
+    with kafka_cluster(quick=True) if _on_kafka() else ottla_cluster(UNHURRIED) as running:
         yield running
 
 

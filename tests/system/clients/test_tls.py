@@ -207,14 +207,17 @@ def test_our_client_explains_an_unknown_authority(served, tmp_path, monkeypatch)
     monkeypatch.setenv("OTTLA_CONFIG", str(others.client_properties))
     with (
         pytest.raises(ConnectionFailed, match=r"ssl\.truststore\.location"),
-        RangeClient(served.tls) as reader,
+        RangeClient(served.tls, retry_timeout_ms=3_000) as reader,
     ):
         reader.topic_names()
 
 
 def test_our_client_says_that_a_port_does_not_speak_tls(served, configured):
     """The one that blocks, and the one of a loop, to which the loop gives no cause."""
-    with pytest.raises(ConnectionFailed, match="TLS"), RangeClient(served.node.bootstrap) as reader:
+    with (
+        pytest.raises(ConnectionFailed, match="TLS"),
+        RangeClient(served.node.bootstrap, retry_timeout_ms=3_000) as reader,
+    ):
         reader.topic_names()
     options = AdminOptions(default_api_timeout_ms=1000)
     with (

@@ -9,13 +9,13 @@ from rig.idle_record import FirstRecord, Sender
 from rig.ottla_cluster import ottla_cluster
 
 # Long, so that a machine which stands still for a moment makes no broker late or dead.
-LAG_S = 24.0
+LAG_S = 12.0
 SETTINGS = {
     "replica.lag.time.max.ms": str(int(LAG_S * 1000)),
-    "broker.session.timeout.ms": "30000",
+    "broker.session.timeout.ms": "15000",
 }
-# Leaders look at their followers every 22.5 s / 20.
-PAUSE_S = 2.5
+# Leaders look at their followers every 11.25 s / 20.
+PAUSE_S = 2.0
 MINIMUMS = (1, 2)
 ATTEMPTS = 4
 
