@@ -1,6 +1,7 @@
 """Where a consumer goes on when its leader changes and the program moves it meanwhile."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -36,3 +37,43 @@ def test_a_seek_during_the_check_of_the_leader_epoch_is_kept(reset: str) -> None
         return found
 
     assert asyncio.run(run()) == [b"1", b"2", b"3"]
+
+
+class MovedLog(ScriptedLog):
+    """Calls `move` once: when a fetch from 4 has come, before it is answered."""
+
+    move: Callable[[], None] | None = None
+
+    def answer(self, offset: int) -> bytes:
+        move = self.move
+        if offset == 4 and move is not None:
+            self.move = None
+            move()
+        return super().answer(offset)
+
+
+def test_an_answer_to_a_fetch_from_before_a_seek_is_not_returned() -> None:
+    """It is still on its way when the program seeks; its records are later ones."""
+    answers = {0: batch(0, b"0", b"1"), 2: batch(2, b"2", b"3"), 4: batch(4, b"4", b"5")}
+
+    async def run() -> list[bytes | None]:
+        log, moved = MovedLog(answers, end=6), asyncio.Event()
+        async with log.serve() as broker:
+            options = ConsumerOptions(auto_offset_reset="none", fetch_max_wait_ms=10)
+            async with Consumer(broker.bootstrap, **options) as consumer:
+
+                def move() -> None:
+                    consumer.seek(PARTITION, 0)
+                    moved.set()
+
+                log.move = move
+                await consumer.assign([PARTITION])
+                consumer.seek(PARTITION, 4)
+                await moved.wait()
+                found: list[bytes | None] = []
+                while b"5" not in found:
+                    for records in (await consumer.poll(60)).by_partition:
+                        found += [record.value for record in records]
+        return found
+
+    assert asyncio.run(run()) == [b"%d" % number for number in range(6)]
