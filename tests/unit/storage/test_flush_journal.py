@@ -43,14 +43,18 @@ class Broker:
             disk, [PATH], cluster_id="c", node_id=1, flushes_first=True
         )
         self.directory = self.directories.at(PATH)
-        config = LogConfig(segment_bytes=segment_bytes)
-        self.logs = {
-            partition: self.directories.open(partition, TOPIC_ID, config, now_ms=NOW_MS)
-            for partition in PARTITIONS
-        }
+        self._config = LogConfig(segment_bytes=segment_bytes)
+        self.logs: dict[TopicPartition, Log] = {}
+        for partition in PARTITIONS:
+            self.open(partition)
         for log in self.logs.values():
             if log.flush_state.recovery_point < log.log_end_offset:
                 log.flush()
+
+    def open(self, partition: TopicPartition) -> None:
+        self.logs[partition] = self.directories.open(
+            partition, TOPIC_ID, self._config, now_ms=NOW_MS
+        )
 
     @property
     def journal(self) -> FlushJournal:
@@ -90,9 +94,10 @@ class Life:
         self.disk = Disk()
         self.segment_bytes = self.random.choice([500, 4_000, 1 << 20])
         self.durable: dict[TopicPartition, list[Batch]] = {one: [] for one in PARTITIONS}
-        self.epoch = self.appended = self.journaled = self.continued = 0
+        self.epoch = self.appended = self.journaled = self.continued = self.restored = 0
 
     def live(self) -> None:
+        missing = {one for one in PARTITIONS if not self.disk.exists(f"{PATH}/{one}")}
         try:
             broker = Broker(self.disk, self.segment_bytes)
         except LogCorrupt:
@@ -102,6 +107,7 @@ class Life:
             durable = self.durable[partition]
             assert batches(log)[: len(durable)] == durable
             self.durable[partition] = batches(log)
+            self.restored += partition in missing and log.log_end_offset > 0
             self.continued += any("flush journal" in note for note in log.recovery.notes)
         for _ in range(self.random.randint(0, 30)):
             self.act(broker)
@@ -113,25 +119,30 @@ class Life:
         partition = random.choice(PARTITIONS)
         log = broker.logs[partition]
         kind = random.random()
-        if kind < 0.6:
+        if kind < 0.55:
             self.appended += 1
             payload = bytes([97 + self.appended % 20]) * random.choice([5, 300, 3_000, 9_000])
             append(log, random.randint(1, 3), payload=payload, leader_epoch=self.epoch)
-        elif kind < 0.85:
+        elif kind < 0.80:
             self.journaled += len(broker.flush_together())
             for one, each in broker.logs.items():
                 self.durable[one] = batches(each)
-        elif kind < 0.90:
+        elif kind < 0.84:
             log.flush(checkpoint=random.random() < 0.3)
             self.durable[partition] = batches(log)
-        elif kind < 0.93:
+        elif kind < 0.87:
             broker.directories.write_checkpoints({})
-        elif kind < 0.96:
+        elif kind < 0.89:
             broker.journal.roll()
             for one, each in broker.logs.items():
                 each.flush()
                 self.durable[one] = batches(each)
             broker.journal.removal_of_rolled()()
+        elif kind < 0.95:
+            # The replica is removed, and assigned again later.
+            broker.directories.delete(partition).run()
+            broker.open(partition)
+            self.durable[partition] = []
         else:
             offset = random.randint(0, log.log_end_offset)
             for deletion in broker.directories.truncate(partition, offset, NOW_MS):
@@ -141,9 +152,12 @@ class Life:
             self.epoch += 1
 
 
-def live(seeds: int) -> tuple[int, int]:
-    """Live that many lives; returns how many tails were journaled, and logs continued by them."""
-    journaled = continued = 0
+def live(seeds: int) -> tuple[int, int, int]:
+    """Live that many lives.
+
+    Returns how many tails were journaled, logs continued by them, and folders restored from them.
+    """
+    journaled = continued = restored = 0
     for seed in range(seeds):
         life = Life(seed)
         with contextlib.suppress(EOFError):
@@ -151,14 +165,16 @@ def live(seeds: int) -> tuple[int, int]:
                 life.live()
         journaled += life.journaled
         continued += life.continued
-    return journaled, continued
+        restored += life.restored
+    return journaled, continued, restored
 
 
 def test_every_restart_finds_what_was_flushed_in_a_segment_or_in_the_journal() -> None:
     """Whatever pages, names and files a power cut takes, and whatever was truncated before."""
-    journaled, continued = live(150)
+    journaled, continued, restored = live(150)
     assert journaled > 500
     assert continued > 50
+    assert restored > 20
 
 
 def forget_one_log(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,11 +251,13 @@ def test_group_costs_one_fsync() -> None:
 
 
 def test_log_with_other_news_than_records_is_flushed_by_itself() -> None:
-    """A new folder, a new segment and a truncation are not in the journal; a new epoch is."""
+    """A new segment and a truncation are not in the journal; a new log and a new epoch are."""
     broker = Broker(Disk(), segment_bytes=300)
     log = broker.logs[PARTITIONS[0]]
     append(log)
-    assert log.flush_state.tail(log) is None
+    tail = log.flush_state.tail(log)
+    assert tail is not None
+    assert tail.is_new
     log.flush()
     append(log)
     assert log.flush_state.tail(log) is not None
@@ -335,6 +353,98 @@ def test_entries_of_a_deleted_topic_are_dropped() -> None:
     assert PARTITIONS[0] not in directories.at(PATH).journal.pending
     other = directories.open(PARTITIONS[1], UUID(int=8), LogConfig(), now_ms=NOW_MS)
     assert other.log_end_offset == 0
+
+
+def restarted(broker: Broker) -> LogDirectories:
+    """The directories after a power cut that keeps nothing that was not flushed."""
+    broker.disk.crash(LosesAll(1))
+    return LogDirectories(broker.disk, [PATH], cluster_id="c", node_id=1, flushes_first=True)
+
+
+def with_new_logs() -> Broker:
+    """All logs are in the journal alone; only the last one's folder was there before its file."""
+    broker = Broker(Disk())
+    for log in reversed(broker.logs.values()):
+        append(log)
+        assert broker.flush_together([log])
+    return broker
+
+
+def test_new_log_is_made_again_from_the_journal() -> None:
+    """Only for its own topic: a topic of the same name begins empty."""
+    broker = with_new_logs()
+    directories = restarted(broker)
+    assert directories.found_at_start == {PARTITIONS[-1]: None}
+    assert directories.home(PARTITIONS[0]) is directories.at(PATH)
+    ends = [
+        directories.open(partition, topic_id, LogConfig(), now_ms=NOW_MS).log_end_offset
+        for partition, topic_id in zip(PARTITIONS, [TOPIC_ID, UUID(int=8)], strict=False)
+    ]
+    assert ends == [1, 0]
+
+
+def test_new_log_is_on_the_disk_before_the_journal_goes() -> None:
+    """With the name of its folder: another power cut may follow at once."""
+    broker = with_new_logs()
+    directories = restarted(broker)
+    done: list[tuple[str, str]] = []
+    broker.disk.fault = lambda operation, path: done.append((operation, path))
+    for partition in PARTITIONS:
+        directories.open(partition, TOPIC_ID, LogConfig(), now_ms=NOW_MS)
+    names = [path for operation, path in done if operation in ("fsync", "unlink")]
+    journal = f"{PATH}/ottla-journal-0000000000"
+    last_name = len(names) - 1 - names[::-1].index(PATH)
+    assert last_name < names.index(journal)
+
+
+def test_new_log_that_was_truncated_is_flushed_by_itself() -> None:
+    """The disk may have what was truncated."""
+    broker = Broker(Disk())
+    log = broker.logs[PARTITIONS[0]]
+    append(log)
+    append(log)
+    broker.directories.truncate(PARTITIONS[0], 1, NOW_MS)
+    append(log, leader_epoch=1)
+    assert log.flush_state.tail(log) is None
+
+
+def test_new_logs_that_are_no_longer_assigned_are_forgotten() -> None:
+    """Else the journal would stay for them."""
+    broker = with_new_logs()
+    directories = restarted(broker)
+    directories.forget_unassigned(lambda partition: partition == PARTITIONS[0])
+    assert directories.at(PATH).journal.pending == PARTITIONS[:1]
+    assert directories.home(PARTITIONS[1]) is None
+    directories.open(PARTITIONS[0], TOPIC_ID, LogConfig(), now_ms=NOW_MS)
+    assert files(broker.disk) == []
+
+
+def test_new_log_that_was_moved_is_not_made_again_where_it_was() -> None:
+    """Its folder is in the other directory, whichever is read first."""
+    disk = Disk()
+    for first, second in ((PATH, "/other"), ("/other", PATH)):
+        directories = LogDirectories(
+            disk, [first, second], cluster_id="c", node_id=1, flushes_first=True
+        )
+        source, target = directories.at(first), directories.at(second)
+        partition = TopicPartition(f"moved-from-{first[1:]}", 0)
+        directories.prefer(partition, source)
+        log = directories.open(partition, TOPIC_ID, LogConfig(), now_ms=NOW_MS)
+        append(log)
+        tail = log.flush_state.tail(log)
+        assert tail is not None
+        source.journal.write([(TOPIC_ID, tail)])
+        future = directories.open_future(partition, TOPIC_ID, LogConfig(), target, 0, NOW_MS)
+        append(future)
+        target.futures[partition] = future
+        directories.move(partition, target).run()
+        disk.crash(LosesAll(1))
+        again = LogDirectories(
+            disk, [PATH, "/other"], cluster_id="c", node_id=1, flushes_first=True
+        )
+        assert again.home(partition) is again.at(second)
+        assert again.open(partition, TOPIC_ID, LogConfig(), now_ms=NOW_MS).log_end_offset == 1
+        disk.crash()
 
 
 def test_journal_on_a_full_disk_leaves_it_as_it_was() -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from ottla.base.clock import Clock
@@ -67,6 +68,11 @@ def strays(on_disk: Mapping[TopicPartition, UUID | None], image: ClusterImage) -
             )
 
 
+def _is_assigned(image: ClusterImage, broker_id: int, partition: TopicPartition) -> bool:
+    found = image.partition(*partition)
+    return found is not None and broker_id in found.replicas
+
+
 @dataclass(frozen=True, slots=True)
 class MetadataStatus:
     """Counts the topics in this broker's image of the cluster."""
@@ -115,6 +121,7 @@ class MetadataPart(BrokerPart):
         departed.on_image(known, now_ms)
         departed.on_image(view.image.brokers, now_ms)
         warn_of_strays(self._directories.found_at_start, loaded.image)
+        self._directories.forget_unassigned(partial(_is_assigned, loaded.image, view.broker_id))
 
     async def stop(self) -> None:
         self.topics.close()

@@ -61,6 +61,8 @@ class LogDirectories:
             raise
         if not self.directories:
             raise next(iter(self.unusable.values()))
+        for directory in self.directories:
+            self._placement.take_in_begun(directory)
         self._placement.forget_elsewhere()
         self._opening = LogOpening(filesystem, self._placement, self.found_at_start, new_id)
 
@@ -77,9 +79,6 @@ class LogDirectories:
             self._placement.directories.append(directory)
             folders = directory.folders()
             self.found_at_start |= folders
-            for partition in directory.journal.pending:
-                if partition not in folders:
-                    directory.journal.drop(partition)
             self._placement.take_in(directory, folders)
         except StorageError as error:
             self.unusable[path] = error
@@ -168,6 +167,15 @@ class LogDirectories:
     def at(self, path: str) -> LogDirectory | None:
         """Return the directory at `path`, failed or not; None if the broker has none there."""
         return next((found for found in self.directories if found.path == path), None)
+
+    def forget_unassigned(self, is_assigned: Callable[[TopicPartition], bool]) -> None:
+        """Forget logs of which only a flush journal is left, unless they are assigned."""
+        for directory in self.directories:
+            for partition in directory.journal.pending:
+                if self.found_at_start.get(partition) is None and not is_assigned(partition):
+                    directory.journal.drop(partition)
+                    if partition not in self.found_at_start:
+                        del self._placement.homes[partition]
 
     def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
         """If the partition is created later, place it in `directory`."""

@@ -144,7 +144,9 @@ class LogDirectory:
         try:
             known = partition_metadata.read(filesystem, folder)
             if known is None and not (
-                self.checkpoints.is_promised(partition) or filesystem.exists(folder)
+                self.journal.has_begun(partition, topic_id)
+                or self.checkpoints.is_promised(partition)
+                or filesystem.exists(folder)
             ):
                 self.run.note_read(partition)
                 self.journal.drop(partition)
@@ -187,11 +189,11 @@ class LogDirectory:
             log.recovery.salvaged.append(
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
+        # Without a known flush, the folder's name may be in the page cache alone.
+        log.flush_state.has_new_folder = known != topic_id or recovery_point == 0
         _replay_journal(self.journal, log, topic_id, now_ms)
         self.run.note_read(partition)
         self._adopt(log)
-        # Without a known flush, the folder's name may be in the page cache alone.
-        log.flush_state.has_new_folder = known != topic_id or recovery_point == 0
         return log
 
     def _begin_log(
@@ -211,7 +213,7 @@ class LogDirectory:
             producer_expiration_ms=producer_expiration_ms,
             now_ms=now_ms,
         )
-        log.flush_state.has_new_folder = True
+        log.flush_state.begin()
         self._adopt(log)
         return log
 

@@ -43,6 +43,18 @@ class Placement:
                 set_stray(less, partition, self._new_id())
             self.homes[partition] = home
 
+    def take_in_begun(self, directory: LogDirectory) -> None:
+        """Make `directory` the home of logs of which only its flush journal is left.
+
+        An entry for a log whose folder is in another directory, or was deleted, is dropped.
+        """
+        for partition in directory.journal.pending:
+            home = self.homes.get(partition)
+            if home is None and directory.journal.has_begun(partition):
+                self.homes[partition] = directory
+            elif home is not directory:
+                directory.journal.drop(partition)
+
     def forget_elsewhere(self) -> None:
         """Drop checkpointed values of partitions whose log is not in the same directory.
 

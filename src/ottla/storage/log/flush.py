@@ -235,7 +235,8 @@ class LogTail:
     """The unflushed end of a log's active segment, to be copied into the flush journal.
 
     It has `size` bytes from `position` of `file`. The log ended at `start_offset` before them, and
-    ends at `end_offset` after them. A later truncation makes it void.
+    ends at `end_offset` after them. A later truncation makes it void. `is_new` says that the log's
+    folder may not be on the disk: then all records of the log are in the journal.
     """
 
     folder: str
@@ -246,6 +247,7 @@ class LogTail:
     end_offset: int
     segment_base: int
     truncations: int
+    is_new: bool
 
 
 # A longer end is flushed in its own file, instead of being written twice.
@@ -283,6 +285,7 @@ class FlushState:
         "durable_offset",
         "has_new_files",
         "has_new_folder",
+        "is_new",
         "last_flush_ms",
         "recovery_point",
         "rolled",
@@ -320,7 +323,15 @@ class FlushState:
         # Whether the folder's own directory entry may not be on the disk; the first flush makes it
         # durable.
         self.has_new_folder = False
+        # Whether the log was begun by this process, and none of its files was flushed or truncated.
+        # A power cut may then take all of them, which the flush journal makes up for.
+        self.is_new = False
         self._last_job: FlushJob | None = None
+
+    def begin(self) -> None:
+        """Record that the log is a new one, whose folder is made by its first append."""
+        self.is_new = self.has_new_folder = True
+        self._durable_base = 0
 
     def prepare(self, log: FlushableLog, *, checkpoint: bool) -> FlushJob:
         """Build the job that makes all records appended to `log` so far durable."""
@@ -367,8 +378,7 @@ class FlushState:
         if (
             self._durable_base != active.base_offset
             or not 0 < size <= TAIL_BYTES_MAX
-            or self.has_new_files
-            or self.has_new_folder
+            or (not self.is_new and (self.has_new_files or self.has_new_folder))
             or self.rolled
             or active.has_new_removals
             or log.ledger.has_news
@@ -385,6 +395,7 @@ class FlushState:
             end,
             active.base_offset,
             log.truncations,
+            self.is_new,
         )
 
     def on_journaled(self, tail: LogTail, truncations: int) -> None:
@@ -431,7 +442,7 @@ class FlushState:
             self.last_flush_ms = now_ms
         if job.postponed or not is_valid:
             return
-        self.has_new_files = False
+        self.has_new_files = self.is_new = False
         if not job.side_files:
             return
         if job.epoch_changes is not None:
@@ -465,7 +476,7 @@ class FlushState:
         Earlier segments are unchanged.
         """
         self._checkpointed_size = 0
-        self._durable_base = -1
+        self._durable_base, self.is_new = -1, False
         base = -1 if last is None else last.base_offset
         self.rolled = [segment for segment in self.rolled if segment.base_offset < base]
         self._rolled_snapshots = [kept for kept in self._rolled_snapshots if kept[0] <= base]

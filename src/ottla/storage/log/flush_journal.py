@@ -10,7 +10,8 @@ A journal file is a sequence of groups. All numbers are big-endian:
 
     group: magic (4 bytes), size of the entries (4), CRC-32C of the entries (4), entries
     entry: topic id (16), start offset (8), size of the batches (4), length of the folder's name
-           (2), the folder's name in UTF-8, batches as in the log
+           (2), 1 if the folder may not be on the disk (1), the folder's name in UTF-8, batches as
+           in the log
 """
 
 import contextlib
@@ -30,9 +31,9 @@ from ottla.storage.files.names import parse_partition_folder
 from ottla.storage.log.flush import LogTail
 
 _PREFIX = "ottla-journal-"
-_MAGIC = 0x0771_A001
+_MAGIC = 0x0771_A002
 _GROUP = Struct(">III")
-_ENTRY = Struct(">16sqIH")
+_ENTRY = Struct(">16sqIH?")
 # A file of this size is followed by the next one.
 FILE_BYTES = 32 << 20
 
@@ -53,6 +54,7 @@ class _EntryPlace(NamedTuple):
     size: int
     topic_id: UUID
     start_offset: int
+    is_new: bool
 
 
 class FlushJournal:
@@ -114,6 +116,14 @@ class FlushJournal:
         """The partitions whose entries of an earlier run were not replayed yet."""
         return list(self._pending)
 
+    def has_begun(self, partition: TopicPartition, topic_id: UUID | None = None) -> bool:
+        """Whether an earlier run began a log of the partition whose folder may be missing.
+
+        With `topic_id`, only a log of that topic counts.
+        """
+        places = self._pending.get(partition, ())
+        return any(place.is_new and topic_id in (None, place.topic_id) for place in places)
+
     def drop(self, partition: TopicPartition) -> None:
         """Forget the entries of a partition whose log was flushed, or is here no more."""
         with self._lock:
@@ -167,7 +177,8 @@ class FlushJournal:
                 continue
             errors.append(None)
             name = tail.folder.rpartition("/")[2].encode()
-            parts.append(_ENTRY.pack(topic_id.bytes, tail.start_offset, len(batches), len(name)))
+            sizes = len(batches), len(name)
+            parts.append(_ENTRY.pack(topic_id.bytes, tail.start_offset, *sizes, tail.is_new))
             parts += (name, batches)
         entries = b"".join(parts)
         group = _GROUP.pack(_MAGIC, len(entries), checksum(entries)) + entries
@@ -259,11 +270,12 @@ def _entries_of_group(
     path: str, content: bytes, position: int, end: int
 ) -> Iterator[tuple[TopicPartition, _EntryPlace]]:
     while position < end:
-        topic_id, start_offset, size, name_length = _ENTRY.unpack_from(content, position)
+        identity, start_offset, size, name_length, is_new = _ENTRY.unpack_from(content, position)
         position += _ENTRY.size
         partition = parse_partition_folder(content[position : position + name_length].decode())
         position += name_length
         if partition is not None:
-            place = _EntryPlace(path, position, size, UUID(bytes=topic_id), start_offset)
+            topic_id = UUID(bytes=identity)
+            place = _EntryPlace(path, position, size, topic_id, start_offset, is_new)
             yield partition, place
         position += size
