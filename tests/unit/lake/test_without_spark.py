@@ -55,6 +55,12 @@ def test_only_spark_s_own_modules_import_spark() -> None:
     printed(f"SPARKS_OWN = {SPARKS_OWN}\n" + IMPORTS)
 
 
+def test_a_module_is_imported_without_the_others() -> None:
+    """A process that reads one damaged file does not take a second to start."""
+    program = "import sys, ottla.lake.check.damaged_files; print('ottla.client' in sys.modules)"
+    assert printed(program) == "False\n"
+
+
 def test_a_load_without_spark_names_what_to_install_and_makes_nothing(tmp_path) -> None:
     """Before the brokers are asked."""
     target = tmp_path / "table"
