@@ -1,9 +1,10 @@
 """Runs the tests part by part, each in a process of its own, within a time budget that is enforced.
 
-`python -m rig.suite` runs all parts; `python -m rig.suite unit clients` runs some. Most parts wait
-more than they compute, so two run side by side where there are two processors (`--workers`). Each
-part's output is printed when it ends, then a table, then the sum in pytest's words; the exit code
-is 1 when any part is red, runs over its budget, or skips a test while CI=true.
+`python -m rig.suite` runs all parts; `python -m rig.suite unit clients` runs some. Many parts wait
+more than they compute, so three run side by side where there are two processors (`--workers`). Each
+part's output is printed when it ends, then a table with what each waited and computed, then the sum
+in pytest's words; the exit code is 1 when any part is red, runs over its budget, or skips a test
+while CI=true.
 """
 
 import argparse
@@ -35,7 +36,7 @@ _NO_TESTS_COLLECTED = 5
 class Part:
     """A share of the suite: where it lies, how long it may take, and in which surroundings.
 
-    `only` and `without` are patterns of file names that divide a folder into two parts.
+    `only` is a pattern of file names, and `without` one of paths' ends, that divide a folder.
     """
 
     name: str
@@ -57,45 +58,49 @@ class Part:
 _JAVA = "test_java_*.py"
 _LAKE_A_TO_F = "test_[a-f]*.py"
 _LAKE_G_TO_R = "test_[g-r]*.py"
-# They start in this order: the longest first, so that none of them runs alone at the end. A budget
-# ends what hangs, also where the machine is shared: on two quiet cores each part takes about a
-# tenth to a fifth of it.
+# They start in this order: the longest first, so that none of them runs alone at the end, and those
+# that compute beside those that wait. A budget ends what hangs, also where the machine is shared:
+# on two quiet cores each part takes about a tenth to a third of it.
 PARTS = (
-    Part("cli", ("tests/system/cli",), 900),
-    Part("chaos", ("tests/system/chaos",), 900),
-    Part("clients", ("tests/system/clients",), 720, without=_JAVA),
-    Part("cluster", ("tests/system/cluster",), 720),
-    Part("papers", ("tests/system/papers",), 720),
     Part("lake, a to f", ("tests/system/lake",), 1500, only=_LAKE_A_TO_F),
+    Part("cluster", ("tests/system/cluster",), 720),
+    Part("clients", ("tests/system/clients",), 720, without=_JAVA),
     Part("lake, g to r", ("tests/system/lake",), 1500, only=_LAKE_G_TO_R),
+    Part("chaos", ("tests/system/chaos",), 900),
+    Part("cli", ("tests/system/cli",), 900),
     Part("lake, the rest", ("tests/system/lake",), 1500, without="test_[a-r]*.py"),
-    Part("stores", ("tests/integration/lake_stores",), 720),
-    Part("unit", ("tests/unit",), 1500),
-    Part("groups", ("tests/integration/groups",), 450),
     Part("clients, Java", ("tests/system/clients",), 720, only=_JAVA),
-    Part("client", ("tests/integration/client",), 450),
+    Part("unit, lake", ("tests/unit/lake",), 1500),
+    Part("client", ("tests/integration/client",), 600),
+    Part("unit", ("tests/unit",), 1500, without="unit/lake"),
+    Part("papers", ("tests/system/papers",), 720),
+    Part("broker", ("tests/integration/broker",), 900),
+    Part("stores", ("tests/integration/lake_stores",), 720),
+    Part("groups", ("tests/integration/groups",), 450),
     Part("simulation", ("tests/integration/simulation",), 720),
     Part("coordination", ("tests/integration/coordination",), 360),
-    Part("broker", ("tests/integration/broker",), 900),
-    Part("replication", ("tests/integration/replication",), 300),
+    Part("protocol", ("tests/integration/protocol",), 300),
     Part("fuzz", ("tests/integration/fuzz",), 450),
+    Part("packaging", ("tests/system/packaging",), 900),
     Part("docs", ("tests/system/docs",), 900),
+    Part("replication", ("tests/integration/replication",), 300),
+    Part("testing", ("tests/integration/testing",), 360),
+    Part("platforms", ("tests/system/platforms",), 360),
     Part("walk", ("tests/integration/walk",), 360),
     Part("verify", ("tests/integration/verify",), 300),
-    Part("protocol", ("tests/integration/protocol",), 300),
     Part("storage", ("tests/integration/storage",), 300),
     Part("badinput", ("tests/integration/bad_input",), 300),
-    Part("packaging", ("tests/system/packaging",), 900),
     Part("suites", ("tests/system/suites",), 300),
 )
-# The kinds of tests that have a folder for each subject; `unit` is one part.
+# The kinds of tests that have a folder for each subject.
 KINDS = ("integration", "system")
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 360
 # How much of what a red part printed stands once more at the end.
 _LINES_SHOWN = 60
 # A part may run a Kafka and three brokers, or Spark: about 3 GB.
-_WORKERS_MAX = 2
+_PART_BYTES = 4 << 30
+_WORKERS_MAX = 3
 _running: "set[subprocess.Popen[str]]" = set()
 _printing = threading.Lock()
 
@@ -282,8 +287,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _workers() -> int:
-    """Parts that run side by side: as many as processors, but no more than memory is sure for."""
-    return max(1, min(os.cpu_count() or 1, _WORKERS_MAX))
+    """Parts that run side by side: one more than processors, but not more than memory is for."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = min((os.cpu_count() or 1) + 1, memory_bytes // _PART_BYTES, _WORKERS_MAX)
+    return max(1, most)
 
 
 if __name__ == "__main__":

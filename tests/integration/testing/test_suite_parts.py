@@ -14,7 +14,9 @@ def files_of(part: Part) -> set[Path]:
     for argument in part.arguments():
         if argument.startswith("--"):
             pattern = argument.removeprefix("--ignore-glob=")
-            found = {file for file in found if not file.match(pattern)}
+            found = {
+                file for file in found if not any(p.match(pattern) for p in (file, *file.parents))
+            }
         elif (ROOT / argument).is_dir():
             found |= set((ROOT / argument).rglob("test_*.py"))
         else:
