@@ -20,6 +20,7 @@ MODULES = (
     "codec",
     "produce",
     "produce_clients",
+    "cores",
     "consume",
     "latency",
     "cold_start",

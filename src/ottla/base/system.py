@@ -171,6 +171,17 @@ def raise_descriptors_max() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+def usable_cores() -> int:
+    """Return how many cores this process may use, by its affinity and its container's quota."""
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    with contextlib.suppress(OSError, ValueError), open("/sys/fs/cgroup/cpu.max") as file:
+        quota, period = map(int, file.read().split())
+        cores = min(cores, max(1, -(-quota // period)))
+    return cores
+
+
 def broker_process(broker_id: int) -> str:
     """Return the process name of a broker of `ottla start --brokers`."""
     return f"ottla broker {broker_id}"[:15]

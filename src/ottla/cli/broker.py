@@ -1,6 +1,7 @@
 """`ottla broker`: runs, restarts, empties and removes brokers."""
 
 import logging
+import sys
 from pathlib import Path
 
 import click
@@ -11,7 +12,8 @@ from ottla.base.settings import BrokerSettings, is_secret, read_broker_settings
 from ottla.cli.common import options
 from ottla.cli.common.completion import brokers
 from ottla.cli.common.connect import connected, with_admin
-from ottla.cli.start.start import LOG_LAYOUT
+from ottla.cli.start.plan import require_no_brokers
+from ottla.cli.start.start import LOG_LAYOUT, run_unit
 from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
@@ -181,10 +183,17 @@ def run(properties: Path) -> None:
 
     \b
     ottla broker run server.properties
+
+    With `cores=auto` or `cores=N` in the file, one broker runs on each core. SIGHUP then restarts
+    them one after another.
     """  # noqa: D301
     settings = read_broker_settings(properties)
     log_to_stderr(logging.INFO, LOG_LAYOUT)
     _warn_of_open_secrets(properties, settings)
+    if settings.text("cores"):
+        sys.exit(run_unit(settings))
+    for folder in settings.log_dirs:
+        require_no_brokers(Path(folder))
     from ottla.broker.process.main import run as serve  # noqa: PLC0415  # After the checks.
 
     serve(settings, on_ready=lambda ready: _log.info("serves on port %d", ready.port))

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.broker.process.stored_security import StoredSecurity, stored_security
-from ottla.cli.start.several import STORE_FILE
+from ottla.cli.start.plan import STORE_FILE, unit_of
 from ottla.client.admin.credentials import UserDescription
 from ottla.coordination.connect import KINDS
 from ottla.security.acl import Acl, AclFilter
@@ -106,6 +106,9 @@ def store_settings(place: str) -> BrokerSettings:
             " --data of `ottla start`",
         )
     settings = read_broker_settings(path)
+    if settings.text("cores"):
+        plan = unit_of(settings)
+        return BrokerSettings(plan.settings(plan.numbers[0]))
     if settings.static.keys().isdisjoint(_PLACES):
         # The default of Kafka, /tmp/kafka-logs, would be a new store, which no broker uses.
         raise OttlaError(

@@ -14,6 +14,9 @@ from ottla.base.ids import BrokerId
 from ottla.controller.election import Change, How, Live, Rules, led
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.in_sync import without_members
+from ottla.metadata.topic_plan import Registered, shared_rack
+
+_NONE_REGISTERED: Registered = {}
 
 
 def target(partition: PartitionImage) -> tuple[BrokerId, ...]:
@@ -32,27 +35,32 @@ def begin(
     live: Live,
     rules: Rules,
     *,
-    registered: Collection[BrokerId] = (),
+    registered: Registered = _NONE_REGISTERED,
     may_change_factor: bool = True,
+    apart: bool = False,
 ) -> Change:
     """Start a reassignment to `wanted`, or redirect one in progress. Raises OttlaError.
 
     A move that only reorders, or that waits for no replica, is complete at once. Dead brokers that
-    are `registered` may be named, as in Kafka: the move waits until they are back.
+    are `registered` may be named, as in Kafka: the move waits until they are back. With `apart`,
+    no new replica may share the rack of another.
     """
-    check_target(wanted, {*live, *registered}, origin(partition))
+    old = origin(partition)
+    check_target(wanted, {*live, *registered}, old)
     goal = tuple(BrokerId(broker) for broker in wanted)
-    if not may_change_factor and len(goal) != len(origin(partition)):
+    added = [broker for broker in goal if broker not in old]
+    if apart and (complaint := shared_rack(goal, registered, added)):
+        raise _bad_target(wanted, complaint)
+    if not may_change_factor and len(goal) != len(old):
         raise OttlaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"the move would change the replication factor from {len(origin(partition))} to "
+            f"the move would change the replication factor from {len(old)} to "
             f"{len(goal)}; allow that, or name as many brokers",
         )
-    old = origin(partition)
     replicas = goal + tuple(broker for broker in old if broker not in goal)
     moved = partition._replace(
         replicas=replicas,
-        adding=tuple(broker for broker in goal if broker not in old),
+        adding=tuple(added),
         removing=tuple(broker for broker in old if broker not in goal),
     )
     check_copies(partition, replicas, rules)
@@ -137,7 +145,11 @@ def check_target(
         complaint = f"no broker {strange[0]} is registered"
     else:
         return
-    raise OttlaError(
+    raise _bad_target(wanted, complaint)
+
+
+def _bad_target(wanted: Sequence[int], complaint: str) -> OttlaError:
+    return OttlaError(
         ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         f"the replica list {list(wanted)} cannot be: {complaint}",
     )

@@ -21,6 +21,7 @@ FACTORS: Mapping[str, str] = {
     "__transaction_state": "transaction.state.log.replication.factor",
     "__share_group_state": "share.coordinator.state.topic.replication.factor",
 }
+_CORES = "cores"
 
 
 def too_few_replicas(
@@ -28,7 +29,8 @@ def too_few_replicas(
 ) -> list[Finding]:
     """Report internal topics with fewer replicas than configured and than there are `brokers`.
 
-    `factors` has the configured replication factors by setting.
+    With the setting `cores`, `brokers` is the number of machines. `factors` has the configured
+    replication factors by setting.
     """
     found: dict[tuple[str, int, int], list[TopicPartition]] = {}
     for one in standings:
@@ -136,7 +138,9 @@ async def health(admin: Admin) -> ClusterHealth:
     live = tuple(broker.broker_id for broker in found.brokers)
     wrong = findings(standings, live, moving, has_controller=controller is not None)
     if any(one.name.topic in FACTORS for one in standings):
-        wrong += too_few_replicas(standings, len(live), await _factors(admin, live[0]))
+        factors, apart = await _factors(admin, live[0])
+        places = {broker.rack or broker.broker_id for broker in found.brokers} if apart else live
+        wrong += too_few_replicas(standings, len(places), factors)
     wrong += disk_findings(await admin.logs.directories(live, patience_s=PATIENCE_S))
     cleaners = await admin.compaction.cleaners(patience_s=PATIENCE_S)
     wrong += cleaner_findings(cleaners)
@@ -176,8 +180,13 @@ def broker_loads(
     ]
 
 
-async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
-    """Return the configured replication factors of internal topics, by setting."""
-    names = list(FACTORS.values())
+async def _factors(admin: Admin, broker_id: int) -> tuple[dict[str, int], bool]:
+    """Return the configured replication factors of internal topics, by setting.
+
+    Also return whether a machine holds at most one replica of a partition (`cores`).
+    """
+    names = [*FACTORS.values(), _CORES]
     entries = await admin.configs.describe(ConfigResourceType.BROKER, str(broker_id), names)
-    return {name: int(entry.value) for name, entry in entries.items() if entry.value is not None}
+    values = {name: entry.value for name, entry in entries.items() if entry.value}
+    apart = values.pop(_CORES, None) is not None
+    return {name: int(value) for name, value in values.items()}, apart

@@ -17,6 +17,8 @@ def place(
     shift: int,
     racks: Mapping[BrokerId, str | None] | None = None,
     away: Sequence[BrokerId] = (),
+    *,
+    apart: bool = False,
 ) -> tuple[tuple[BrokerId, ...], ...]:
     """Return the replica lists of `partitions`, as Kafka places them.
 
@@ -28,11 +30,15 @@ def place(
 
     `brokers` are alive; the brokers `away` are registered but not alive. No `away` broker is a
     leader. It gets a replica only if too few brokers are alive, or if its rack has no replica yet,
-    as in Kafka. Raises OttlaError(INVALID_REPLICATION_FACTOR).
+    as in Kafka. With `apart`, no two replicas of a partition share a rack. Raises
+    OttlaError(INVALID_REPLICATION_FACTOR).
     """
     count = len(brokers)
     _check_factor(factor, count, len(away))
     known = {broker: rack for broker, rack in (racks or {}).items() if rack is not None}
+    if apart:
+        known = own_racks({broker: known.get(broker) for broker in (*brokers, *away)})
+        _check_racks(factor, sorted(set(known.values())))
     aware = all(broker in known for broker in brokers) and len(set(known.values())) > 1
     order = _alternating(brokers, known) if aware else list(brokers)
     placed: list[tuple[BrokerId, ...]] = []
@@ -65,6 +71,41 @@ def _check_factor(factor: int, alive: int, away: int) -> None:
         ErrorCode.INVALID_REPLICATION_FACTOR,
         f"Unable to replicate the partition {factor} time(s): {complaint}",
     )
+
+
+def own_racks(racks: Mapping[BrokerId, str | None]) -> dict[BrokerId, str]:
+    """Return the rack of each broker; one without a rack gets a rack of its own."""
+    return {broker: f"broker {broker}" if rack is None else rack for broker, rack in racks.items()}
+
+
+def _check_racks(factor: int, racks: Sequence[str]) -> None:
+    if factor <= len(racks):
+        return
+    raise OttlaError(
+        ErrorCode.INVALID_REPLICATION_FACTOR,
+        f"Unable to replicate the partition {factor} time(s): no two replicas may share a machine "
+        f"(`cores`), and the registered brokers are on {len(racks)}: {', '.join(racks)}. Ask for "
+        f"at most {len(racks)} replica(s), or start brokers on further machines; if machines have "
+        "the same host name, set broker.rack.",
+    )
+
+
+def shared_rack(
+    replicas: Sequence[int], racks: Mapping[BrokerId, str | None], added: Collection[int]
+) -> str:
+    """Return why a replica list breaks the rule of `cores`; empty if it keeps it.
+
+    Only the brokers in `added` may break it: older replicas may share a rack already.
+    """
+    known = own_racks(racks)
+    for broker in (BrokerId(each) for each in added if each in known):
+        for other in (BrokerId(each) for each in replicas if each in known and each != broker):
+            if known[broker] == known[other]:
+                return (
+                    f"brokers {other} and {broker} are both on {known[broker]}, and no two replicas"
+                    " may share a machine (`cores`); name brokers of different machines"
+                )
+    return ""
 
 
 def _from(brokers: Sequence[BrokerId], start: int) -> list[BrokerId]:
@@ -178,11 +219,14 @@ def plan_topic(
     defaults: TopicDefaults,
     start: int,
     registered: Registered = _NONE_REGISTERED,
+    *,
+    apart: bool = False,
 ) -> TopicImage:
     """Plan the topic to create. Its settings must have been checked by the caller.
 
     `start` is any number; it spreads leaders over brokers. `registered` brokers that are dead get
-    replicas outside the ISR if too few are alive, or if `new` assigns them. Raises OttlaError
+    replicas outside the ISR if too few are alive, or if `new` assigns them. With `apart`, no two
+    replicas of a partition share a rack. Raises OttlaError
     with Kafka's code and words (INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS,
     INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST).
     """
@@ -190,7 +234,7 @@ def plan_topic(
     if new.name in image.topics:
         raise OttlaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
     check_no_collision(new.name, image.topics)
-    spread = _Spread(image, registered, start)
+    spread = _Spread(image, registered, start, apart=apart)
     replicas = _manual(new, spread) if new.assignments else _automatic(new, defaults, spread)
     partitions = tuple(_new_partition(assigned, image) for assigned in replicas)
     return TopicImage(new.name, topic_id, partitions, dict(new.configs))
@@ -203,10 +247,13 @@ def plan_growth(
     image: ClusterImage,
     start: int,
     registered: Registered = _NONE_REGISTERED,
+    *,
+    apart: bool = False,
 ) -> TopicImage:
     """Plan the growth of a topic to `count` partitions.
 
-    `assignments` are the replica lists of the new partitions; if None, `place` decides.
+    `assignments` are the replica lists of the new partitions; if None, `place` decides. With
+    `apart`, no two replicas of a new partition share a rack.
 
     Raises OttlaError(INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR).
@@ -221,7 +268,7 @@ def plan_growth(
             "increase. Partitions cannot be taken away.",
         )
     check_partition_count(count - before)
-    spread = _Spread(image, registered, start)
+    spread = _Spread(image, registered, start, apart=apart)
     if assignments is None:
         added = spread.over(topic.replication_factor, range(before, count))
     else:
@@ -243,20 +290,32 @@ def check_partition_count(count: int) -> None:
 class _Spread:
     """The brokers available for replicas: live ones, and known ones that are not alive."""
 
-    def __init__(self, image: ClusterImage, registered: Registered, start: int) -> None:
+    def __init__(
+        self, image: ClusterImage, registered: Registered, start: int, *, apart: bool
+    ) -> None:
         self._alive = sorted(image.brokers)
         self._away = sorted(broker for broker in registered if broker not in image.brokers)
         self._racks = {**registered, **{b.id: b.rack for b in image.brokers.values()}}
         self._start = start
+        self._apart = apart
 
     def over(self, factor: int, partitions: range) -> tuple[tuple[BrokerId, ...], ...]:
         """Place the replicas. Raises OttlaError(INVALID_REPLICATION_FACTOR)."""
         start = self._start
-        return place(self._alive, factor, partitions, start, start, self._racks, self._away)
+        brokers, away = self._alive, self._away
+        return place(
+            brokers, factor, partitions, start, start, self._racks, away, apart=self._apart
+        )
 
     def check(self, partition: int, replicas: Sequence[int]) -> None:
         """Check given replicas. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
         check_assignment(partition, replicas, self._alive, self._away)
+        complaint = shared_rack(replicas, self._racks, replicas) if self._apart else ""
+        if complaint:
+            raise OttlaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment of partition {partition}: {complaint}.",
+            )
 
 
 def _checked_growth(

@@ -170,9 +170,10 @@ def test_several_brokers_by_one_command_need_fork(tmp_path: Path) -> None:
     """Where there is none the refusal says how to start them."""
     script = """
     from ottla.base.errors import OttlaError
-    from ottla.cli.start.several import Brokers, Plan
+    from ottla.cli.start.plan import several
+    from ottla.cli.start.several import Brokers
     try:
-        Brokers(Plan(3, folder, "127.0.0.1", 0, {}), "%(message)s").start()
+        Brokers(several(3, folder, "PLAINTEXT://127.0.0.1:0", {}), "%(message)s").start()
     except OttlaError as error:
         print("ottla broker run" in error.message, "broker-1.properties" in error.message)
     """

@@ -42,6 +42,7 @@ OURS = {
     "coordination.password",
     "coordination.sasl.mechanism",
     "coordination.user",
+    "cores",
     "errors.deadletterqueue.auto.create.topics.enable",
     "errors.deadletterqueue.copy.record.enable",
     "errors.deadletterqueue.group.enable",

@@ -38,6 +38,7 @@ OURS = {
     "coordination.password",
     "coordination.sasl.mechanism",
     "coordination.user",
+    "cores",
     "delegation.token.master.key",
     "group.max.count",
     "leader.imbalance.per.broker.percentage",

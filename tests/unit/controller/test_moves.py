@@ -170,3 +170,19 @@ def test_who_may_hold_the_last_records_is_not_dropped_by_a_move():
     )
     with pytest.raises(OttlaError, match=r"\[1\] would go and only 1 stay, of 2 needed"):
         cancel(moving, LIVE, TWO)
+
+
+def test_no_move_brings_two_replicas_onto_one_machine_of_cores():
+    """New replicas only: what shares a machine already may be reordered, and go."""
+    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: None}
+    held = partition(1, (1, 3), (1, 3))
+    with pytest.raises(OttlaError) as raised:
+        begin(held, [1, 2], LIVE, TWO, registered=racks, apart=True)
+    assert raised.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "brokers 1 and 2 are both on a" in raised.value.message
+    assert begin(held, [1, 2], LIVE, TWO, registered=racks).after.adding == (2,)
+    assert begin(held, [2, 4], LIVE, TWO, registered=racks, apart=True).after.adding == (2, 4)
+    assert begin(held, [1, 5], LIVE, TWO, registered=racks, apart=True).after.adding == (5,)
+    older = partition(1, (1, 2, 3), (1, 2, 3))
+    reordered = begin(older, [2, 1, 3], LIVE, TWO, registered=racks, apart=True).after
+    assert reordered.replicas == (2, 1, 3)

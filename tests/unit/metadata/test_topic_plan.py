@@ -200,3 +200,56 @@ def test_added_partitions_have_as_many_replicas_as_the_others():
     """A topic has one replication factor."""
     code = refusal(lambda: grown(3, [[1, 2]], brokers=(1, 2)))
     assert code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def apart(new, racks, start=0, away=None):
+    """Plan with the rule of `cores`: no two replicas of a partition on one rack."""
+    brokers = {b: BrokerImage(b, {}, rack) for b, rack in racks.items()}
+    image = ClusterImage("c", brokers=brokers)
+    return plan_topic(new, ID, image, DEFAULTS, start, away or {}, apart=True)
+
+
+TWO_MACHINES = {1: "a", 2: "a", 3: "a", 11: "b", 12: "b", 13: "b"}
+
+
+@pytest.mark.parametrize("start", range(12))
+def test_brokers_of_cores_never_share_a_machine_between_two_replicas(start):
+    """From wherever it begins, also if one machine has more brokers than the other."""
+    for racks in (
+        TWO_MACHINES,
+        {1: "a", 2: "a", 3: "a", 4: "a", 11: "b"},
+        {1: "a", 2: "a", 3: None},
+    ):
+        topic = apart(RequestedTopic("t", 12, 2), racks, start)
+        for partition in topic.partitions:
+            first, second = (racks[broker] for broker in partition.replicas)
+            assert first != second
+        assert {partition.leader for partition in topic.partitions} == set(racks)
+
+
+def test_more_replicas_than_machines_are_refused_with_the_way_out():
+    """However many brokers are there; a dead one's machine counts, and one replica fits."""
+    with pytest.raises(OttlaError) as raised:
+        apart(RequestedTopic("t", 1, 3), TWO_MACHINES)
+    assert raised.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert "the registered brokers are on 2: a, b." in raised.value.message
+    assert "at most 2 replica(s)" in raised.value.message
+    (partition,) = apart(RequestedTopic("t", 1, 3), TWO_MACHINES, away={21: "c"}).partitions
+    assert (partition.replicas[2], partition.isr) == (21, partition.replicas[:2])
+    alone = dict.fromkeys((1, 2), "a")
+    assert replicas_of(apart(RequestedTopic("t", 4, 1), alone)) == [(1,), (2,), (1,), (2,)]
+
+
+def test_an_assignment_onto_one_machine_is_refused_for_brokers_of_cores():
+    """Of a new topic, and of a topic that grows."""
+    with pytest.raises(OttlaError) as raised:
+        apart(RequestedTopic("t", assignments={0: [1, 11], 1: [12, 13]}), TWO_MACHINES)
+    assert raised.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "partition 1: brokers 13 and 12 are both on b" in raised.value.message
+    topic = apart(RequestedTopic("t", assignments={0: [1, 11]}), TWO_MACHINES)
+    assert replicas_of(topic) == [(1, 11)]
+    brokers = {b: BrokerImage(b, {}, rack) for b, rack in TWO_MACHINES.items()}
+    image = ClusterImage("c", brokers=brokers)
+    with pytest.raises(OttlaError, match="both on a"):
+        plan_growth(topic, 2, [[1, 2]], image, 0, apart=True)
+    assert replicas_of(plan_growth(topic, 2, [[1, 2]], image, 0)) == [(1, 11), (1, 2)]

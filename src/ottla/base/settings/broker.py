@@ -151,6 +151,11 @@ class BrokerSettings:
         return self.integer("node.id")
 
     @property
+    def keeps_apart(self) -> bool:
+        """Whether no two replicas of a partition may share a rack, as `cores` demands."""
+        return bool(self.text("cores"))
+
+    @property
     def log_dirs(self) -> tuple[str, ...]:
         """log.dirs; log.dir if that is unset."""
         return self.texts("log.dirs") or self.texts("log.dir")

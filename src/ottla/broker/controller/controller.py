@@ -332,7 +332,8 @@ class Controller(BrokerPart):
             on_deposed=self.resign,
             on_isolated=self._on_isolated,
         )
-        requests, recovery = Requests(active), LeaderRecovery(active)
+        requests = Requests(active, apart=self._settings.keeps_apart)
+        recovery = LeaderRecovery(active)
         topics = TopicChanges(active, deletes=self._settings.flag("delete.topic.enable"))
         jobs = active.jobs
         data = (

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.broker.cluster.registration import check_controller, known_brokers
+from ottla.broker.cluster.registration import check_controller, known_racks
 from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.store_access import Deposed
 from ottla.controller import reassignment
@@ -41,10 +41,12 @@ class Requests:
     """Carries out requests to the active controller.
 
     Most of them run as jobs of the queue (`Jobs`). All may raise Deposed and StoreUnavailable.
+    `apart`: no move may bring two replicas of a partition onto one rack.
     """
 
-    def __init__(self, active: ActiveController) -> None:
+    def __init__(self, active: ActiveController, *, apart: bool) -> None:
         self._active = active
+        self._apart = apart
 
     async def unreached(self, names: Iterable[TopicPartition] | None) -> set[BrokerId]:
         """Return the brokers in a preferred election of `names` that do not answer now.
@@ -106,7 +108,7 @@ class Requests:
     ) -> Outcomes:
         """Begin reassignments, or cancel those whose target is None (KIP-455)."""
         active, context = self._active, self._active.context
-        registered = await known_brokers(active.store)
+        registered = await known_racks(active.store)
         live = context.live
         outcomes = self._unknown(wanted)
 
@@ -123,6 +125,7 @@ class Requests:
                     rules,
                     registered=registered,
                     may_change_factor=may_change_factor,
+                    apart=self._apart,
                 )
             except OttlaError as error:
                 outcomes[name] = error

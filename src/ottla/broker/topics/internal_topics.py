@@ -1,13 +1,10 @@
 """Automatically created topics and internal topics: their settings and write permissions."""
 
-from collections.abc import Collection
-
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import INTERNAL_TOPICS
-from ottla.metadata.topic_plan import RequestedTopic
+from ottla.metadata.topic_plan import Registered, RequestedTopic, own_racks
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -25,13 +22,12 @@ def check_may_produce(topic: str, client_id: str | None) -> None:
         )
 
 
-def automatic_topic(
-    name: str, settings: BrokerSettings, known: Collection[BrokerId]
-) -> RequestedTopic:
+def automatic_topic(name: str, settings: BrokerSettings, known: Registered) -> RequestedTopic:
     """Return the settings of a topic to create automatically; `known` has all brokers.
 
-    Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if the cluster has too few brokers for the
-    configured replication factor, because an internal topic keeps its replication factor for ever.
+    Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if the cluster has too few brokers, or with `cores`
+    too few machines, for the configured replication factor, because an internal topic keeps its
+    replication factor for ever.
     """
     if name == CONSUMER_OFFSETS:
         prefix, compression = "offsets.topic", "producer"
@@ -41,7 +37,7 @@ def automatic_topic(
         prefix, compression = "share.coordinator.state.topic", "uncompressed"
     else:
         return RequestedTopic(name)
-    factor = _replicas(name, f"{prefix}.replication.factor", settings, len(known))
+    factor = _replicas(name, f"{prefix}.replication.factor", settings, known)
     configs = {
         "cleanup.policy": "compact",
         "compression.type": compression,
@@ -61,20 +57,23 @@ def automatic_topic(
     )
 
 
-def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
+def _replicas(name: str, setting: str, settings: BrokerSettings, known: Registered) -> int:
     """Return the replication factor of an internal topic.
 
-    If no factor is configured, it is the default, but at most the number of brokers.
+    If no factor is configured, it is the default, but at most the number of brokers or machines.
     """
     factor = settings.integer(setting)
-    if factor <= known:
+    apart = settings.keeps_apart
+    most = len(set(own_racks(known).values())) if apart else len(known)
+    if factor <= most:
         return factor
     if setting not in settings.static:
-        return known
+        return most
+    place = "machine" if apart else "broker"
     raise OttlaError(
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        f"{name} waits for brokers: {setting} asks for {factor} replicas, and the cluster has "
-        f"{known} broker{'' if known == 1 else 's'}. Start more, or set it to {known} or leave "
+        f"{name} waits for {place}s: {setting} asks for {factor} replicas, and the cluster has "
+        f"{most} {place}{'' if most == 1 else 's'}. Start more, or set it to {most} or leave "
         "it out.",
     )
 

@@ -175,7 +175,8 @@ class Topics:
             if before is None:
                 raise unknown_topic(name)
             start = self._random_start()
-            topic = plan_growth(before, count, assignments, image, start, registered)
+            apart = self._settings.keeps_apart
+            topic = plan_growth(before, count, assignments, image, start, registered, apart=apart)
             if validate_only:
                 return topic
             try:
@@ -245,7 +246,8 @@ class Topics:
             return RequestedTopic(name)
         known = await known_racks(self._store)
         try:
-            return automatic_topic(name, self._settings, known | self._view.image.brokers.keys())
+            racks = {broker.id: broker.rack for broker in self._view.image.brokers.values()}
+            return automatic_topic(name, self._settings, known | racks)
         except OttlaError as error:
             if self._logged_wait != error.message:
                 self._logged_wait = error.message
@@ -273,7 +275,8 @@ class Topics:
         )
         topic_id = TopicId(topic_id_of(self._random_bytes(16)))
         start = self._random_start()
-        topic = plan_topic(new, topic_id, image, defaults, start, registered)
+        apart = self._settings.keeps_apart
+        topic = plan_topic(new, topic_id, image, defaults, start, registered, apart=apart)
         check_new_topic(topic.configs, topic.replication_factor, self._settings)
         return topic
 

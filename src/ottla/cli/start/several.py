@@ -1,130 +1,42 @@
 """Runs several brokers on one machine, one process each, under one command.
 
 The brokers' code is imported before the processes are forked, so that they start fast and share
-memory. Before the forks there is no event loop, no thread and no lock.
+memory. Before the first forks there is no event loop, no thread and no lock.
 """
 
 import contextlib
+import gc
 import logging
 import os
-import re
 import select
-import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+import time
+from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import OneLineFormatter
-from ottla.base.private_files import make_private_folder, write_private
-from ottla.base.settings import BrokerSettings, properties_text
+from ottla.base.settings import BrokerSettings
 from ottla.base.system import broker_process, name_process
+from ottla.cli.start.plan import Plan
 
 _log = logging.getLogger(__name__)
 
-STORE_FILE = "store.sqlite"
-_PROPERTIES = re.compile(r"broker-(\d+)\.properties")
 # The signal that stops all brokers. The terminal sends it to all processes on Ctrl-C; SIGTERM
 # stops a single broker.
 ALL_STOP = signal.SIGINT
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
 # A broker that is to be restarted ends with this exit code (EX_TEMPFAIL of sysexits).
 _AGAIN = 75
-_REPLICAS = 3
-# For brokers that are started by hand: the first consumer of a group need not wait for others.
-AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The brokers to start, their folders, and settings to add."""
-
-    brokers: int
-    data: Path
-    host: str
-    port: int
-    assignments: Mapping[str, str]
-    protocol: str = "PLAINTEXT"
-
-    def settings(self, number: int) -> dict[str, str]:
-        """Return the settings of broker `number` (from 1)."""
-        replicas = str(min(_REPLICAS, self.brokers))
-        port = self.port + number - 1 if self.port else 0
-        return {
-            "broker.id": str(number),
-            "listeners": f"{self.protocol}://{self.host}:{port}",
-            "log.dirs": str(self.folder(number)),
-            **AT_HAND,
-            "coordination.connect": f"sqlite://{self.data.absolute() / STORE_FILE}",
-            "default.replication.factor": replicas,
-            "offsets.topic.replication.factor": replicas,
-            "transaction.state.log.replication.factor": replicas,
-            "share.coordinator.state.topic.replication.factor": replicas,
-            "min.insync.replicas": "2" if self.brokers >= _REPLICAS else "1",
-            **self.assignments,
-        }
-
-    def folder(self, number: int) -> Path:
-        """Return the folder of a broker's logs."""
-        return self.data.absolute() / f"broker-{number}"
-
-    def properties(self, number: int) -> Path:
-        """Return the path of a settings file with which the broker can be started separately."""
-        return self.data.absolute() / f"broker-{number}.properties"
-
-    def left_out(self) -> list[int]:
-        """Return the brokers of an earlier start in this folder that this plan does not start."""
-        return [number for number in brokers_in(self.data) if number > self.brokers]
-
-    def require_place(self) -> None:
-        """Raise OttlaError if the folder has the logs of a single broker."""
-        if (self.data / "meta.properties").exists():
-            raise OttlaError(
-                ErrorCode.INVALID_CONFIG,
-                f"{self.data} holds the logs of a single broker; choose another --data for"
-                " several, or start one with `ottla start`",
-            )
-
-    def prepare(self) -> None:
-        """Create the folders and the settings files."""
-        make_private_folder(self.data)
-        for number in range(1, self.brokers + 1):
-            # The settings may contain passwords.
-            write_private(self.properties(number), properties_text(self.settings(number)).encode())
-
-
-def brokers_in(data: Path) -> list[int]:
-    """Return the numbers of the brokers that `ottla start --brokers N` created in a folder."""
-    if not (data / STORE_FILE).exists():
-        return []
-    found = (_PROPERTIES.fullmatch(path.name) for path in data.glob("broker-*.properties"))
-    return sorted(int(match[1]) for match in found if match)
-
-
-def require_single(data: Path) -> None:
-    """Raise OttlaError if `data` belongs to a broker or to all brokers of a cluster."""
-    member = data.absolute().with_suffix(".properties")
-    if member.exists() and brokers_in(member.parent):
-        raise OttlaError(
-            ErrorCode.INVALID_CONFIG,
-            f"{data} belongs to a broker of the cluster in {member.parent}. Start that broker with "
-            f"`ottla broker run {shlex.quote(str(member))}`, or a new one with another --data",
-        )
-    numbers = brokers_in(data)
-    if numbers:
-        raise OttlaError(
-            ErrorCode.INVALID_CONFIG,
-            f"{data} holds a cluster of {len(numbers)} brokers, and a single one would begin there "
-            f"without their topics. Start the cluster with `ottla start --brokers {numbers[-1]} "
-            f"--data {shlex.quote(str(data))}`, or a new broker with another --data",
-        )
+# A broker of a unit that ends is started again after this time, doubled for each failure until it
+# has served for long enough.
+_RETRY_S = 0.5
+_RETRY_MAX_S = 30.0
+_SERVED_S = 60.0
 
 
 class Brokers:
-    """The brokers' processes. Call `start`, then, inside `stopped_by_signals`, `watch`.
+    """The brokers' processes. Call `start`, then, inside `handling_signals`, `watch`.
 
     `log_layout` is the layout of log lines; each line also names its broker.
     """
@@ -133,122 +45,192 @@ class Brokers:
         self._plan = plan
         self._log_layout = log_layout
         self._numbers: dict[int, int] = {}
+        # The brokers that serve, with the monotonic times at which they began.
+        self._serving: dict[int, float] = {}
+        self._has_served = False
+        # The delays of failed brokers, and the monotonic times of their next starts.
+        self._delays: dict[int, float] = {}
+        self._due: dict[int, float] = {}
+        # The brokers that a rolling restart has still to restart.
+        self._to_restart: list[int] = []
         # Brokers write their ports to one pipe. The other is closed when the parent dies.
         self._ports_in, self._ports_out = os.pipe()
         self._alive, self._hold = os.pipe()
+        # Signals write to this pipe, so that none comes too early for `select`.
+        self._signals_in, self._signals_out = os.pipe()
+        self._text = ""
         self._stopping = False
 
     def start(self) -> None:
         """Fork a process for each broker. Raises OttlaError if a setting is wrong."""
         settings = {
-            number: BrokerSettings(self._plan.settings(number))
-            for number in range(1, self._plan.brokers + 1)
+            number: BrokerSettings(self._plan.settings(number)) for number in self._plan.numbers
         }
         if not hasattr(os, "fork"):
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
                 "this system cannot fork, so that one command starts one broker: start each by"
-                f" itself with `ottla broker run`, the first with {self._plan.properties(1)}",
+                " itself with `ottla broker run`, the first with"
+                f" {self._plan.properties(self._plan.numbers[0])}",
             )
         from ottla.broker.process import main as _  # noqa: F401, PLC0415  # Imported once for all.
 
+        # A collection in a child would write to, and so copy, the memory of all objects.
+        gc.freeze()
         for number, chosen in settings.items():
             self._fork(number, chosen)
 
     def _fork(self, number: int, settings: BrokerSettings) -> None:
         # Block signals until the child is registered. An earlier signal would not stop the child,
         # and in the child the inherited handler would stop the other brokers.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        handled = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD]
+        signal.pthread_sigmask(signal.SIG_BLOCK, handled)
         process = os.fork()
         if process == 0:
-            for stopping in _STOPPING:
-                signal.signal(stopping, signal.SIG_DFL)
+            signal.set_wakeup_fd(-1)
+            for each in handled:
+                signal.signal(each, signal.SIG_DFL)
         else:
             self._numbers[process] = number
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
         if process == 0:
             self._run(number, settings)
 
     def ports(self) -> Iterator[tuple[int, int]]:
         """Yield number and port of each broker once it is ready; omit brokers that fail."""
         waiting = set(self._numbers.values())
-        text = ""
         while waiting:
-            readable, _, _ = select.select([self._ports_in], [], [], 0.1)
-            if readable:
-                text += os.read(self._ports_in, 4096).decode()
-                *lines, text = text.split("\n")
-                for line in lines:
-                    number, port = map(int, line.split())
-                    waiting.discard(number)
-                    yield number, port
-            waiting -= set(self._reap())
+            for number, port in self._next_ready():
+                waiting.discard(number)
+                yield number, port
+            waiting &= set(self._numbers.values())
 
     def watch(self) -> int:
-        """Wait until every broker has ended; return the exit code."""
-        while self._numbers:
-            try:
-                process, status = os.wait()
-            except InterruptedError:
-                continue
-            self._ended(process, status)
+        """Wait until every broker has ended for good; return the exit code."""
+        while self._numbers or self._due:
+            for number, port in self._next_ready():
+                _log.info("broker %d serves again on port %d", number, port)
         return 0 if self._stopping else 1
 
     @contextlib.contextmanager
-    def stopped_by_signals(self) -> Iterator[None]:
-        """Stop all brokers on SIGINT or SIGTERM inside this context. Enter it after `start`."""
-        before = {
-            number: signal.signal(number, lambda _number, _frame: self._stop())
-            for number in _STOPPING
-        }
+    def handling_signals(self) -> Iterator[None]:
+        """Stop all brokers on SIGINT or SIGTERM inside this context. Enter it after `start`.
+
+        SIGHUP restarts the brokers of a unit, one after another; a terminal that is closed sends it
+        to end them.
+        """
+        handled = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]
+        if self._plan.is_unit and not os.isatty(0):
+            handled.append(signal.SIGHUP)
+        for pipe_end in (self._signals_in, self._signals_out):
+            os.set_blocking(pipe_end, False)
+        wakeup_before = signal.set_wakeup_fd(self._signals_out, warn_on_full_buffer=False)
+        before = {number: signal.signal(number, self._on_signal) for number in handled}
         try:
             yield
         finally:
+            signal.set_wakeup_fd(wakeup_before)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _reap(self) -> list[int]:
-        ended = []
-        for process, number in list(self._numbers.items()):
+    def _next_ready(self) -> list[tuple[int, int]]:
+        """Do what is due, wait for an event, and return number and port of brokers now ready."""
+        self._reap()
+        self._start_due()
+        self._restart_next()
+        if not self._numbers and not self._due:
+            return []
+        wait_s = max(0.0, min(self._due.values()) - time.monotonic()) if self._due else None
+        readable, _, _ = select.select([self._ports_in, self._signals_in], [], [], wait_s)
+        if self._signals_in in readable:
+            os.read(self._signals_in, 4096)
+        if self._ports_in not in readable:
+            return []
+        *lines, self._text = (self._text + os.read(self._ports_in, 4096).decode()).split("\n")
+        ready = [(int(number), int(port)) for number, port in map(str.split, lines)]
+        self._serving |= {number: time.monotonic() for number, _ in ready}
+        self._has_served |= bool(ready)
+        return ready
+
+    def _reap(self) -> None:
+        for process in list(self._numbers):
             done, status = os.waitpid(process, os.WNOHANG)
             if done:
-                self._ended(process, status)
-                ended.append(number)
-        return ended
+                number = self._numbers.pop(process)
+                served_s = time.monotonic() - self._serving.pop(number, time.monotonic())
+                if not self._stopping:
+                    self._ended(number, os.waitstatus_to_exitcode(status), served_s)
 
-    def _ended(self, process: int, status: int) -> None:
-        number = self._numbers.pop(process, None)
-        if number is None or self._stopping:
-            return
-        code = os.waitstatus_to_exitcode(status)
+    def _ended(self, number: int, code: int, served_s: float) -> None:
         if code == _AGAIN:
             self._fork(number, BrokerSettings(self._plan.settings(number)))
             return
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         if code == 0:
-            _log.warning(
-                "broker %d was stopped; the others go on. `ottla broker run %s` starts it again",
+            how = "was stopped"
+        level = logging.WARNING if code == 0 else logging.ERROR
+        if not self._plan.is_unit:
+            remedy = "`ottla broker run %s` starts it again"
+            _log.log(
+                level,
+                f"broker %d %s; the others go on. {remedy}",
                 number,
+                how,
                 self._plan.properties(number),
             )
             return
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        _log.error(
-            "broker %d %s; the others go on. Start it again with `ottla broker run %s`",
+        delay_s = _RETRY_S
+        if number in self._delays and served_s < _SERVED_S:
+            delay_s = min(2 * self._delays[number], _RETRY_MAX_S)
+        self._delays[number] = delay_s
+        self._due[number] = time.monotonic() + delay_s
+        _log.log(
+            level,
+            "broker %d %s; it is started again in %.1f s, and the others go on",
             number,
             how,
-            self._plan.properties(number),
+            delay_s,
         )
+        if not self._has_served and self._delays.keys() >= set(self._plan.numbers):
+            _log.error("none of the brokers could start; mend what the lines above name")
+            self._due.clear()
 
-    def _stop(self) -> None:
+    def _start_due(self) -> None:
+        for number, due_s in list(self._due.items()):
+            if due_s <= time.monotonic():
+                del self._due[number]
+                self._fork(number, BrokerSettings(self._plan.settings(number)))
+
+    def _restart_next(self) -> None:
+        """Continue a rolling restart, if all brokers serve.
+
+        Brokers of a unit share no partition, so the next need not wait for replicas to be in sync.
+        """
+        if not self._to_restart or self._serving.keys() < set(self._plan.numbers):
+            return
+        number = self._to_restart.pop(0)
+        _log.info("broker %d is restarted", number)
+        del self._serving[number]
+        for process, each in self._numbers.items():
+            if each == number:
+                os.kill(process, signal.SIGHUP)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        if number == signal.SIGHUP and not self._stopping:
+            self._to_restart = list(self._plan.numbers)
+        if number not in (signal.SIGINT, signal.SIGTERM):
+            return
         self._stopping = True
+        self._due.clear()
+        self._to_restart.clear()
         for process in self._numbers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, ALL_STOP)
 
     def _run(self, number: int, settings: BrokerSettings) -> None:
         """Run one broker in its own process. Does not return."""
-        os.close(self._ports_in)
-        os.close(self._hold)
+        for inherited in (self._ports_in, self._hold, self._signals_in, self._signals_out):
+            os.close(inherited)
         layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
         for handler in logging.getLogger().handlers:
             handler.setFormatter(OneLineFormatter(layout))
@@ -272,7 +254,7 @@ class Brokers:
         name_process(broker_process(number))
         code = 1
         try:
-            run(settings, on_ready=on_ready, ends_with_others=True)
+            run(settings, on_ready=on_ready, ends_with_others=self._plan.ends_with_others)
             code = _AGAIN if again.is_set() else 0
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")

@@ -16,8 +16,9 @@ from ottla.base.private_files import whose
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import is_wildcard
 from ottla.cli.common import options
+from ottla.cli.start.plan import AT_HAND, Plan, require_single, several, unit, unit_of
 from ottla.cli.start.secured import Secured, address_for_clients, instructions
-from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single
+from ottla.cli.start.several import Brokers
 from ottla.operations.secure.login import PROTOCOL
 from ottla.operations.secure.settings import ADMINISTRATOR, SecureFolder
 
@@ -30,8 +31,16 @@ _CONTRACT = {
 }
 
 
+_log = logging.getLogger(__name__)
+
+
 @click.command()
 @click.option("--brokers", type=int, default=1, show_default=True, help="How many brokers.")
+@click.option(
+    "--cores",
+    metavar="auto|N",
+    help="One broker on each core, as one unit: auto takes all cores, N so many.",
+)
 @click.option(
     "--data",
     # Readability is checked below, with a message that names the owner.
@@ -54,6 +63,7 @@ _CONTRACT = {
 @options.output
 def start(
     brokers: int,
+    cores: str | None,
     data: Path,
     port: int,
     host: str,
@@ -62,11 +72,12 @@ def start(
     verbose: bool,
     form: str,
 ) -> None:
-    """Start a broker on this machine, or several that replicate; ctrl-C stops them.
+    """Start a broker on this machine, one per core, or several that replicate; ctrl-C stops them.
 
     \b
     ottla start
     ottla start --brokers 3 --port 9092
+    ottla start --cores auto
     ottla start --data /var/lib/ottla --port 19092
     ottla start --secure
     ottla start --set log.retention.ms=1d --set num.partitions=4
@@ -78,14 +89,22 @@ def start(
     _require_decision(data, secure)
     given = options.parse_settings(assignments)
     log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
-    if brokers > 1:
-        protocol = PROTOCOL if secure else "PLAINTEXT"
-        plan = Plan(brokers, data, host, port, given, protocol)
-        sys.exit(_start_several(plan, secure=bool(secure), form=form))
+    listeners = f"{PROTOCOL if secure else 'PLAINTEXT'}://{host}:{port}"
+    cores = cores or given.get("cores")
+    if cores and brokers > 1:
+        raise click.UsageError(
+            "either --brokers, for copies on one machine, or --cores, for more throughput"
+        )
+    if cores or brokers > 1:
+        plan = (
+            unit(cores, data, listeners, {**AT_HAND, **given})
+            if cores
+            else several(brokers, data, listeners, given)
+        )
+        sys.exit(_start_several(plan, given, host, secure=bool(secure), form=form))
     require_single(data)
-    protocol = PROTOCOL if secure else "PLAINTEXT"
     texts = {
-        "listeners": f"{protocol}://{host}:{port}",
+        "listeners": listeners,
         **({} if "log.dir" in given else {"log.dirs": str(data.absolute())}),
         **AT_HAND,
         **given,
@@ -113,41 +132,82 @@ def start(
     run(settings, on_ready=on_ready)
 
 
-def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
-    if left_out := plan.left_out():
+def _start_several(
+    plan: Plan, given: Mapping[str, str], host: str, *, secure: bool, form: str
+) -> int:
+    if not plan.is_unit and (left_out := plan.others()):
         click.echo(
             f"{plan.data} also holds broker{'s' * (len(left_out) > 1)} "
             f"{', '.join(map(str, left_out))}: not started, so what only they hold is offline; "
             f"`--brokers {left_out[-1]}` starts all",
             err=True,
         )
-    plan.require_place()
-    made = _secured(plan.settings(1), plan.data, several=True) if secure else None
+    plan.check()
+    first = plan.settings(plan.numbers[0])
+    made = _secured(first, plan.data, several=True) if secure else None
     if made is not None:
-        plan = replace(plan, assignments={**made.settings, **plan.assignments})
-    plan.prepare()
-    running = Brokers(plan, LOG_LAYOUT)
-    running.start()
+        plan = replace(plan, texts={**plan.texts, **made.settings, **given})
+    running = _launched(plan)
     # Set before any output, because a program that reads the output may send a signal at once.
-    with running.stopped_by_signals():
-        _announce(plan, dict(sorted(running.ports())), made, form)
+    with running.handling_signals():
+        _announce(plan, host, dict(sorted(running.ports())), made, form)
         return running.watch()
 
 
-def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: str) -> None:
+def run_unit(settings: BrokerSettings) -> int:
+    """Run the brokers of a settings file with `cores` until SIGTERM; return the exit code.
+
+    Raises OttlaError with cause and remedy if they cannot be started.
+    """
+    plan = unit_of(settings)
+    plan.check()
+    running = _launched(plan)
+    with running.handling_signals():
+        for number, port in running.ports():
+            _log.info("broker %d serves on port %d", number, port)
+        return running.watch()
+
+
+def _launched(plan: Plan) -> Brokers:
+    added = plan.added()
+    plan.prepare()
+    if added:
+        _log.warning(
+            "new in %s: broker %s. `ottla cluster balance --apply` moves partitions there",
+            plan.data,
+            ", ".join(map(str, added)),
+        )
+    running = Brokers(plan, LOG_LAYOUT)
+    running.start()
+    return running
+
+
+def _announce(
+    plan: Plan, host: str, ports: Mapping[int, int], made: Secured | None, form: str
+) -> None:
     """Print the addresses of the brokers, for people or for programs."""
-    addresses = [address_for_clients(plan.host, port) for port in ports.values()]
+    addresses = [address_for_clients(host, port) for port in ports.values()]
     if form == "json":
         answer = {"bootstrap": ",".join(addresses), "data": str(plan.data)}
         click.echo(json.dumps({**answer, **_files(made)}))
     elif ports:
-        click.echo(f"{len(ports)} brokers serve on {', '.join(addresses)}, data in {plan.data}")
+        settings = BrokerSettings(plan.settings(plan.numbers[0]))
+        replicas = settings.integer("default.replication.factor")
         click.echo(
-            "new topics have"
-            f" {plan.settings(1)['default.replication.factor']} replicas; ctrl-C stops all,"
-            " the death of one stops none"
+            f"{len(ports)} broker{'s' * (len(ports) > 1)} serve{'s' * (len(ports) == 1)} on "
+            f"{', '.join(addresses)}, data in {plan.data}"
         )
-        settings = BrokerSettings(plan.settings(1))
+        if plan.is_unit:
+            click.echo(
+                f"new topics have {replicas} replica{'s' * (replicas > 1)}, no two of a partition"
+                f" on {settings.value('broker.rack')}; ctrl-C stops all, and one that dies is"
+                " started again"
+            )
+        else:
+            click.echo(
+                f"new topics have {replicas} replicas; ctrl-C stops all, the death of one stops"
+                " none"
+            )
         click.echo(_CONTRACT[settings.text("log.flush.policy")])
         _say_if_plain()
         _instruct(made, addresses)

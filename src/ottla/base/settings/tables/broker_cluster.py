@@ -15,7 +15,7 @@ from ottla.base.settings.tables.setting import (
     Setting,
     Use,
 )
-from ottla.base.settings.tables.validators import at_least, between, one_of
+from ottla.base.settings.tables.validators import CORES, at_least, between, one_of
 
 _OF_KAFKA_3 = "Kafka had it while it used ZooKeeper."
 
@@ -28,6 +28,11 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("broker.id", INT, -1, None, READ_ONLY, "Older name of node.id; -1 means unset."),
     Setting("broker.rack", STRING, None, None, READ_ONLY,
             "Rack or zone of this broker, for placing replicas and reading nearby."),
+    Setting("cores", STRING, "", CORES, READ_ONLY,
+            "How many broker processes run on this machine as one: a number, or auto for one per "
+            "core. Ports and ids are in a row from this file's. The replicas of a partition are on "
+            "brokers with different broker.rack, which is the host's name if unset.",
+            differs="Kafka has no such setting: its broker uses all cores."),
     Setting("coordination.connect", STRING, "", None, READ_ONLY,
             "Store in which brokers coordinate: sqlite:///path on one machine, "
             "zookeeper://host:port,host:port/path on several; empty for a single broker.",

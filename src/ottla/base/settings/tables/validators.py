@@ -241,3 +241,14 @@ def _reset_complaint(value: Value) -> str:
     except OttlaError:
         return "it must be latest, earliest, or by_duration: and a duration like PT1H"
     return ""
+
+
+def _cores_complaint(value: Value) -> str:
+    word = str(value)
+    if word in ("", "auto") or (word.isascii() and word.isdecimal() and int(word) > 0):
+        return ""
+    return "it must be a number of processes, or auto for one per core"
+
+
+# The rule for `cores`.
+CORES = Validator("[auto,1,2,...]", _cores_complaint)
