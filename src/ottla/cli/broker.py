@@ -157,7 +157,7 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
 @connected
 @options.output
 async def restart(admin: Admin, broker_id: int, timeout: int, form: str) -> None:
-    """Restart one broker of `ottla start --brokers`, on this machine.
+    """Restart one of several brokers of `ottla start`, on this machine.
 
     \b
     ottla broker restart 2
@@ -184,14 +184,14 @@ def run(properties: Path) -> None:
     \b
     ottla broker run server.properties
 
-    With `cores=auto` or `cores=N` in the file, one broker runs on each core. SIGHUP then restarts
-    them one after another.
+    With `cores=auto` or `cores=N` in the file, one broker runs on each core. SIGHUP then reads the
+    file again, and restarts them one after another.
     """  # noqa: D301
     settings = read_broker_settings(properties)
     log_to_stderr(logging.INFO, LOG_LAYOUT)
     _warn_of_open_secrets(properties, settings)
     if settings.text("cores"):
-        sys.exit(run_unit(settings))
+        sys.exit(run_unit(properties))
     for folder in settings.log_dirs:
         require_no_brokers(Path(folder))
     from ottla.broker.process.main import run as serve  # noqa: PLC0415  # After the checks.

@@ -1,4 +1,4 @@
-"""Restarts brokers that `ottla start --brokers` runs on this machine."""
+"""Restarts brokers that `ottla start --brokers` or `--cores` runs on this machine."""
 
 import asyncio
 import contextlib
@@ -74,7 +74,7 @@ async def pids(admin: Admin) -> dict[int, int]:
 async def restart(admin: Admin, broker_id: int, timeout_s: float) -> tuple[int, int]:
     """Restart a broker by a controlled shutdown; return its old and new process id.
 
-    Raises OttlaError if `ottla start --brokers` does not run it on this machine, and
+    Raises OttlaError if no command with several brokers runs it on this machine, and
     REQUEST_TIMED_OUT.
     """
     brokers = [one.broker_id for one in (await admin.cluster.describe()).brokers]
@@ -89,8 +89,8 @@ async def restart(admin: Admin, broker_id: int, timeout_s: float) -> tuple[int, 
         where = "on this machine" if old is None else f"that runs broker {broker_id} (pid {old})"
         raise OttlaError(
             ErrorCode.BROKER_ID_NOT_REGISTERED,
-            f"there is no process of `ottla start --brokers` {where}: stop the broker with SIGTERM,"
-            " and start it as it was started before",
+            f"there is no process of `ottla start --brokers` or `--cores` {where}: stop the broker"
+            " with SIGTERM, and start it as it was started before",
         )
     os.kill(old, signal.SIGHUP)
     deadline_s = asyncio.get_running_loop().time() + timeout_s

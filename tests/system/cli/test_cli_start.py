@@ -145,15 +145,16 @@ def test_a_single_broker_does_not_begin_empty_in_the_folder_of_a_cluster(tmp_pat
     (tmp_path / "store.sqlite").touch()
     for number in (1, 2, 3):
         (tmp_path / f"broker-{number}.properties").touch()
+        (tmp_path / f"broker-{number}").mkdir()
+        (tmp_path / f"broker-{number}" / "meta.properties").touch()
     said = Command("localhost:1").refused("start", "--port", "0", "--data", str(tmp_path))
     assert f"{tmp_path} holds a cluster of 3 brokers" in said
     assert f"`ottla start --brokers 3 --data {tmp_path}`" in said
     assert not (tmp_path / "meta.properties").exists()
     member = tmp_path / "broker-2"
-    member.mkdir()
     said = Command("localhost:1").refused("start", "--port", "0", "--data", str(member))
     assert f"Start that broker with `ottla broker run {member}.properties`" in said
-    assert list(member.iterdir()) == []
+    assert list(member.iterdir()) == [member / "meta.properties"]
 
 
 def fill(ballast: Path) -> None:

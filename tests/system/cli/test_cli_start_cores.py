@@ -207,7 +207,10 @@ def test_another_number_of_cores_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_settings_file_makes_a_unit(tmp_path: Path) -> None:
-    """`ottla broker run` serves `cores`; users are made in its store before it starts."""
+    """`ottla broker run` serves `cores`; users are made in its store before it starts.
+
+    A rolling restart takes what has changed in the file.
+    """
     port = free_ports(2)
     file = tmp_path / "server.properties"
     file.write_text(
@@ -225,6 +228,16 @@ def test_a_settings_file_makes_a_unit(tmp_path: Path) -> None:
                 said += unit.stderr.readline()
             assert {row["user"] for row in run("user", "list", "-o", "json").json} == {"alice"}
             assert sorted(processes(run)) == [1, 2]
+            # The file is read again, unless it has become wrong.
+            file.write_text(f"{file.read_text()}num.partitions=7\n")
+            unit.send_signal(signal.SIGHUP)
+            while f"broker 2 serves again on port {port + 1}" not in said:
+                said += unit.stderr.readline()
+            assert run("topic", "create", "t", "-o", "json").json["partition_count"] == 7
+            file.write_text(file.read_text().replace("cores=2", "cores=3"))
+            unit.send_signal(signal.SIGHUP)
+            while "all go on as before: another number of brokers" not in said:
+                said += unit.stderr.readline()
             brokers = children(unit.pid)
             unit.send_signal(signal.SIGTERM)
             assert unit.wait(PATIENCE_S) == 0

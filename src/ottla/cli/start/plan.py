@@ -240,9 +240,12 @@ def require_single(data: Path) -> None:
 
 def _require_no_member(data: Path) -> None:
     folder = data.absolute()
-    if _FOLDER.fullmatch(folder.name) and (folder / "meta.properties").exists():
+    file = folder.with_suffix(".properties")
+    if not _FOLDER.fullmatch(folder.name) or not (folder / "meta.properties").exists():
+        return
+    if file.exists() or (folder.parent / STORE_FILE).exists():
         remedy = f"Start all with {_start_of(folder.parent)}"
-        if (file := folder.with_suffix(".properties")).exists():
+        if file.exists():
             remedy = f"Start that broker with `ottla broker run {shlex.quote(str(file))}`"
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,

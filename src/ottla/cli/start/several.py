@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import OneLineFormatter
@@ -38,11 +38,15 @@ _SERVED_S = 60.0
 class Brokers:
     """The brokers' processes. Call `start`, then, inside `handling_signals`, `watch`.
 
-    `log_layout` is the layout of log lines; each line also names its broker.
+    `log_layout` is the layout of log lines; each line also names its broker. `plan_again` reads the
+    settings again for a rolling restart, which else keeps them.
     """
 
-    def __init__(self, plan: Plan, log_layout: str) -> None:
+    def __init__(
+        self, plan: Plan, log_layout: str, plan_again: Callable[[], Plan] | None = None
+    ) -> None:
         self._plan = plan
+        self._plan_again = plan_again or (lambda: plan)
         self._log_layout = log_layout
         self._numbers: dict[int, int] = {}
         # The brokers that serve, with the monotonic times at which they began.
@@ -51,7 +55,8 @@ class Brokers:
         # The delays of failed brokers, and the monotonic times of their next starts.
         self._delays: dict[int, float] = {}
         self._due: dict[int, float] = {}
-        # The brokers that a rolling restart has still to restart.
+        # Whether a rolling restart is to begin, and the brokers that it has still to restart.
+        self._restart_wanted = False
         self._to_restart: list[int] = []
         # Brokers write their ports to one pipe. The other is closed when the parent dies.
         self._ports_in, self._ports_out = os.pipe()
@@ -137,6 +142,8 @@ class Brokers:
         """Do what is due, wait for an event, and return number and port of brokers now ready."""
         self._reap()
         self._start_due()
+        if self._restart_wanted and not self._stopping:
+            self._restart_all()
         self._restart_next()
         if not self._numbers and not self._due:
             return []
@@ -201,6 +208,24 @@ class Brokers:
                 del self._due[number]
                 self._fork(number, BrokerSettings(self._plan.settings(number)))
 
+    def _restart_all(self) -> None:
+        """Begin a rolling restart, unless the settings have become wrong."""
+        self._restart_wanted = False
+        try:
+            plan = self._plan_again()
+            plan.check()
+            if plan.numbers != self._plan.numbers:
+                raise OttlaError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"another number of brokers, or other ids, than {self._plan.brokers} from"
+                    f" {self._plan.numbers[0]} on: stop the command and start it again",
+                )
+        except OttlaError as error:
+            _log.error("no broker is restarted, and all go on as before: %s", error.message)
+            return
+        self._plan = plan
+        self._to_restart = list(plan.numbers)
+
     def _restart_next(self) -> None:
         """Continue a rolling restart, if all brokers serve.
 
@@ -216,8 +241,7 @@ class Brokers:
                 os.kill(process, signal.SIGHUP)
 
     def _on_signal(self, number: int, _frame: object) -> None:
-        if number == signal.SIGHUP and not self._stopping:
-            self._to_restart = list(self._plan.numbers)
+        self._restart_wanted |= number == signal.SIGHUP
         if number not in (signal.SIGINT, signal.SIGTERM):
             return
         self._stopping = True

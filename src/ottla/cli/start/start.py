@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ottla import _compiled
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.private_files import whose
-from ottla.base.settings import BrokerSettings
+from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.base.settings.listeners import is_wildcard
 from ottla.cli.common import options
 from ottla.cli.start.plan import AT_HAND, Plan, require_single, several, unit, unit_of
@@ -154,21 +154,26 @@ def _start_several(
         return running.watch()
 
 
-def run_unit(settings: BrokerSettings) -> int:
+def run_unit(properties: Path) -> int:
     """Run the brokers of a settings file with `cores` until SIGTERM; return the exit code.
 
-    Raises OttlaError with cause and remedy if they cannot be started.
+    SIGHUP reads the file again, and restarts the brokers one after another. Raises OttlaError with
+    cause and remedy if they cannot be started.
     """
-    plan = unit_of(settings)
+
+    def plan_again() -> Plan:
+        return unit_of(read_broker_settings(properties))
+
+    plan = plan_again()
     plan.check()
-    running = _launched(plan)
+    running = _launched(plan, plan_again)
     with running.handling_signals():
         for number, port in running.ports():
             _log.info("broker %d serves on port %d", number, port)
         return running.watch()
 
 
-def _launched(plan: Plan) -> Brokers:
+def _launched(plan: Plan, plan_again: Callable[[], Plan] | None = None) -> Brokers:
     added = plan.added()
     plan.prepare()
     if added:
@@ -177,7 +182,7 @@ def _launched(plan: Plan) -> Brokers:
             plan.data,
             ", ".join(map(str, added)),
         )
-    running = Brokers(plan, LOG_LAYOUT)
+    running = Brokers(plan, LOG_LAYOUT, plan_again)
     running.start()
     return running
 
