@@ -129,7 +129,11 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"cannot read {path}: there is no such file\n")
         return 2
     try:
-        run(read_broker_settings(path), on_ready=_announce)
+        settings = read_broker_settings(path)
+        if settings.text("cores"):
+            sys.stderr.write(f"this runs one broker: start `cores` by `ottla broker run {path}`\n")
+            return 2
+        run(settings, on_ready=_announce)
     except OttlaError as error:
         sys.stderr.write(f"the broker cannot start: {error.message}\n")
         return 1
