@@ -1,6 +1,6 @@
-"""`python -m bench [NAME]… [--quick] [--rounds N]`: measure and print a table.
+"""`python -m bench [NAME]… [--quick] [--rounds N] [--page]`: measure and print a table.
 
-The figures also go to out/bench.json.
+The figures also go to out/bench.json, and with `--page` to docs/performance.md.
 """
 
 import argparse
@@ -10,9 +10,13 @@ import importlib.util
 import json
 import os
 import platform
+import statistics
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 
+from bench import page
 from bench.figures import Figure, Scale, as_json, table
 from rig.paths import OUT, ROOT
 
@@ -50,12 +54,39 @@ MODULES = (
 )
 
 
+_LOOPS = 2_000_000
+
+
+def _loop() -> None:
+    for _ in range(_LOOPS):
+        pass
+
+
+def _seconds(act: Callable[[], object]) -> float:
+    began_s = time.perf_counter()
+    act()
+    return time.perf_counter() - began_s
+
+
+def _fsync_s() -> float:
+    """Median time to flush 4 KiB at the end of a growing file, where brokers keep their logs."""
+    with tempfile.TemporaryFile() as file:
+        times = []
+        for _ in range(50):
+            file.write(bytes(4096))
+            file.flush()
+            times.append(_seconds(lambda: os.fdatasync(file.fileno())))
+    return statistics.median(times)
+
+
 def machine() -> dict[str, object]:
     """What the figures were measured on."""
     return {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "system": platform.platform(),
+        "loop_per_s": _LOOPS / _seconds(_loop),
+        "fsync_ms": _fsync_s() * 1000,
         "load_before": os.getloadavg()[0],
         "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
@@ -66,6 +97,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"some of: {', '.join(MODULES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all")
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each side")
+    parser.add_argument("--page", action="store_true", help="write docs/performance.md as well")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(MODULES)
     if unknown:
@@ -74,14 +106,18 @@ def main() -> int:
     about = machine()
     # As pip leaves what it installs: a start that compiles its sources is nobody's.
     compileall.compile_dir(ROOT / "src", quiet=1)
-    figures: list[Figure] = []
+    print(about, flush=True)
+    measured: dict[str, list[Figure]] = {}
     for name in arguments.names or MODULES:
         if importlib.util.find_spec(f"bench.{name}") is None:
             print(f"-- {name}: not here", flush=True)
             continue
         print(f"-- {name}", flush=True)
-        figures += importlib.import_module(f"bench.{name}").measure(scale)
+        measured[name] = importlib.import_module(f"bench.{name}").measure(scale)
+    figures = [figure for each in measured.values() for figure in each]
     print(f"\n{about}\n\n{table(figures)}")
+    if arguments.page:
+        page.write(measured, about)
     OUT.mkdir(exist_ok=True)
     result = {"machine": about, "quick": scale.quick, "figures": as_json(figures)}
     (OUT / "bench.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
