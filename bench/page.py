@@ -18,7 +18,7 @@ _PAGE = ROOT / "docs" / "performance.md"
 _OPENING = (
     "# Performance\n\n"
     "Written by `python -m bench NAME --page`, which measures Ottla and, where Java is installed,"
-    " Apache Kafka in alternating rounds of one run. The machines are virtual and shared, so compare"
+    " Apache Kafka in alternating rounds of one run. Machines are virtual and shared, so compare"
     " the ratios rather than the absolute figures. Each section names its command, its day and its"
     ' machine: "loop" is how many turns of an empty loop one core makes in Python, "fsync" the'
     ' time to flush 4 KiB. Figures are medians. "Required" is what the project wants to reach;'
