@@ -12,8 +12,7 @@ from bench.sides import NO_FSYNC, alternate, both, topic
 from rig.nodes import Node
 
 _KEYS = (("p50_ms", "p50"), ("p99_ms", "p99"), ("p999_ms", "p99.9"))
-# The policy, its settings, and how many times Kafka's latencies without fsync are allowed: p50, p99,
-# p99.9.
+# Policy, settings, and how many times the p50, p99 and p99.9 of Kafka without fsync are allowed.
 _POLICIES = (
     ("os", NO_FSYNC, (1.0, 1.0, 1.0)),
     ("group", {"log.flush.policy": "group"}, (None, None, 1.0)),

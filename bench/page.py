@@ -7,7 +7,7 @@ measured on.
 import importlib
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.figures import AT_LEAST, Figure, as_json, number
@@ -26,7 +26,7 @@ _OPENING = (
 )
 
 
-def write(figures: dict[str, Sequence[Figure]], machine: dict[str, Any]) -> None:
+def write(figures: Mapping[str, Sequence[Figure]], machine: dict[str, Any]) -> None:
     """Keep the figures of these measurements, by name, and write the page of all kept ones."""
     kept = json.loads(_KEPT.read_text()) if _KEPT.exists() else {}
     for name, found in figures.items():
