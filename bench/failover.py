@@ -36,13 +36,16 @@ def measure(scale: Scale) -> list[Figure]:
         gaps = {side: rounds[0][case.name] for side, rounds in results.items()}
         note = "; ".join(f"{side} {spread(each)} ms" for side, each in gaps.items())
         mine = gaps["ottla"]
+        sides: dict[str, Any] = {**gaps, "unit": "ms"}
         if case.median_bound_ms is not None:
             median = statistics.median(mine)
             figures.append(
-                Figure(f"{case.name}: median", median, "ms", AT_MOST, case.median_bound_ms, note)
+                Figure(
+                    f"{case.name}: median", median, "ms", AT_MOST, case.median_bound_ms, note, sides
+                )
             )
         figures.append(
-            Figure(f"{case.name}: longest", max(mine), "ms", AT_MOST, case.bound_ms, note)
+            Figure(f"{case.name}: longest", max(mine), "ms", AT_MOST, case.bound_ms, note, sides)
         )
     for what in ("lost", "twice", "failed"):
         total = {side: rounds[0][what] for side, rounds in results.items()}

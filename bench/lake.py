@@ -73,7 +73,8 @@ def _figures(rates: dict[str, list[float]], of: str) -> list[Figure]:
 
     def beside(name: str, arm: str, other: str, bound: float | None) -> Figure:
         note = f"{arm} {spread(rates[arm])}; {other} {spread(rates[other])} records/s"
-        return Figure(name, middle[arm] / middle[other], "×", AT_LEAST, bound, note)
+        sides = {"ottla": rates[arm], other: rates[other], "unit": "records/s"}
+        return Figure(name, middle[arm] / middle[other], "×", AT_LEAST, bound, note, sides)
 
     return [
         # A source of rows that costs nothing would be as fast as this: Spark writes them itself.

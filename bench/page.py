@@ -47,7 +47,7 @@ def _section(name: str, measured: dict[str, Any]) -> str:
         f"{machine['python']}, loop {machine['loop_per_s'] / 1e6:.0f} M/s, fsync "
         f"{machine['fsync_ms']:.2f} ms.",
         "",
-        "| figure | Ottla | Kafka | measured | required |",
+        "| figure | Ottla | other side | measured | required |",
         "|---|---|---|---|---|",
         *(_row(figure) for figure in measured["figures"]),
         "",
@@ -56,15 +56,23 @@ def _section(name: str, measured: dict[str, Any]) -> str:
 
 
 def _row(figure: dict[str, Any]) -> str:
-    details, unit = figure["details"], figure["details"].get("unit", "")
-    sides = [
-        f"{number(statistics.median(details[side]))} {unit}".strip() if details.get(side) else ""
-        for side in ("ottla", "kafka")
-    ]
+    ours, theirs = _sides(figure["details"])
     bound = figure["bound"]
     required = ""
     if bound is not None:
         required = f"{'at least' if figure['sense'] == AT_LEAST else 'at most'} {number(bound)}"
         required += "" if figure["met"] else " (**short**)"
-    cells = [figure["name"], *sides, f"{number(figure['value'])} {figure['unit']}", required]
-    return f"| {' | '.join(cells)} |"
+    measured = f"{number(figure['value'])} {figure['unit']}"
+    return f"| {' | '.join([figure['name'], ours, theirs, measured, required])} |"
+
+
+def _sides(details: dict[str, Any]) -> tuple[str, str]:
+    """Return the medians of Ottla and of the other side, empty where there is none."""
+    unit = details.get("unit", "")
+    shown = {
+        side: f"{number(statistics.median(values))} {unit}".strip()
+        for side, values in details.items()
+        if isinstance(values, list)
+    }
+    ours = shown.pop("ottla", "")
+    return ours, "; ".join(f"{side}: {value}" for side, value in shown.items())

@@ -1,6 +1,6 @@
 """Transactions of one librdkafka producer, 100 records each, one after the other.
 
-Like for like without fsync on either side; and with group commit on ours, where every step of a
+Without fsync on either side; and with group commit on ours, where every step of a
 transaction waits for the disk.
 """
 
@@ -12,7 +12,7 @@ from bench.sides import NO_FSYNC, alternate, both, child, topic
 from rig.nodes import Node
 
 _RECORDS = 100
-_POLICIES = (("os", NO_FSYNC, 1.0), ("group", {"log.flush.policy": "group"}, None))
+_POLICIES = (("os", NO_FSYNC, 1.0), ("group", {"log.flush.policy": "group"}, 1.0))
 
 
 def measure(scale: Scale) -> list[Figure]:
