@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import CommitConflict, Decode, Format, run_here
+from ottla.lake.edges.pipeline import run as run_pipeline
+from ottla.lake.edges.pipeline_file import parse
+from ottla.lake.edges.planned_load import look
 from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.layout import ROW_HASH
 from ottla.lake.model.schema import ROW_SCHEMA
@@ -439,3 +443,27 @@ def test_loads_go_into_a_delta_table_that_others_made(
     found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
     assert (found.problems, found.rows, found.compared) == ([], 20, 20)
     assert "1 file with 1 row of other programs" in found.remarks[0]
+
+
+def test_pipeline_loads_into_a_table_that_others_made(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """The key stays in the file: the plan and later runs take it as well."""
+    topic = make_topic(node, partitions=1)
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    producer.produce(topic, b"v", b"k")
+    assert producer.flush(120) == 0
+    table = tmp_path / "theirs"
+    write_deltalake(str(table), pa.Table.from_pylist([{"topic": "theirs"}], schema=ROW_SCHEMA))
+    text = (
+        f'[source]\ntopic = "{topic}"\nbootstrap = "{node.bootstrap}"\n'
+        f'[target]\ntable = "{table}"\n[spark]\nmaster = "here"\n'
+    )
+    with pytest.raises(OttlaError, match="--into-existing"):
+        run_pipeline(parse(text, "p"))
+    pipeline = parse(text.replace("[spark]", "into_existing = true\n[spark]"), "p")
+    assert look(pipeline).offsets == 1
+    assert [run_pipeline(pipeline).rows for _ in range(2)] == [1, 0]
+    changelog = replace(pipeline, kind="latest", table=str(tmp_path / "new"))
+    with pytest.raises(OttlaError, match="into_existing in .target. is for kind = rows only"):
+        run_pipeline(changelog)

@@ -155,6 +155,10 @@ def test_two_clusters_with_logins_of_their_own_are_loaded_side_by_side(
         assert [one.result().rows for one in loads] == [40, 60]
         assert ottla.lake.verify(first, bootstrap=broker.sasl, config=config).compared == 40
         assert ottla.lake.verify(other, bootstrap=second.sasl, client=client).compared == 60
+        proof = ottla.lake.certificate(other, bootstrap=second.sasl, client=client)
+        assert proof["verdict"]["compared"] == 60
+        tried = ottla.lake.try_schema(of_second, bootstrap=second.sasl, client=client, key="bytes")
+        assert tried.records == 60
         with pytest.raises(OttlaError):
             load(of_second, other, bootstrap=second.sasl, config=config)
     assert "OTTLA_CONFIG" not in os.environ

@@ -42,16 +42,24 @@ _BLANK = "0" * 64
 
 
 def certificate(
-    target: str, *, bootstrap: str | None, store_options: Mapping[str, str] | None = None
+    target: str,
+    *,
+    bootstrap: str | None,
+    store_options: Mapping[str, str] | None = None,
+    config: str | None = None,
+    client: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Verify the table in `target`, and return a certificate of the result.
 
-    If `bootstrap` is given, the table is compared with its topic. A table that is not proven gets a
+    If `bootstrap` is given, the table is compared with its topic; `config` and `client` are the
+    settings of the client, as in `verify`. A table that is not proven gets a
     certificate that says so. Raises OttlaError if there is no table, if it is a changelog table, or
     if the cluster does not answer.
     """
     _require_loads(target, store_options)
-    found = verify(target, bootstrap=bootstrap, store_options=store_options)
+    found = verify(
+        target, bootstrap=bootstrap, store_options=store_options, config=config, client=client
+    )
     links = [one for one in existing_table(target, store_options).links() if one.manifest]
     newest = links[-1].manifest if links else None
     document = {

@@ -15,7 +15,7 @@ from ottla.lake.edges.metrics import prometheus_text, replace_file
 from ottla.lake.edges.pipeline_file import Pipeline
 from ottla.lake.edges.planned_load import look
 from ottla.lake.edges.status import TableStatus, status
-from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions, RowOptions
+from ottla.lake.job.options import ChangelogOptions, FollowOptions, LoadOptions
 from ottla.lake.job.progress import UNWATCHED, FollowProgress, Observer
 from ottla.lake.job.task import LoadResult
 from ottla.lake.model.option import declared
@@ -97,12 +97,13 @@ def keep_pipeline(pipeline: Pipeline, **options: Unpack[ChangelogOptions]) -> No
 
 def _changelog_options(pipeline: Pipeline) -> ChangelogOptions:
     """Return the options of `changelog`. Raises OttlaError for options of tables of rows."""
-    of_rows = declared(RowOptions).keys() - declared(ChangelogOptions).keys()
-    if of_rows & pipeline.options.keys():
+    of_rows = declared(LoadOptions).keys() - declared(ChangelogOptions).keys()
+    wrong = sorted(of_rows & pipeline.options.keys())
+    if wrong:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
-            f"a table with the {pipeline.kind} of each key has files by key: event times and sizes "
-            "of files in [target] are for kind = rows",
+            f"a table with the {pipeline.kind} of each key has files by key: "
+            f"{', '.join(wrong)} in [target] is for kind = rows only",
         )
     options = pipeline.options_of(ChangelogOptions)
     # In a file this option says how often a follow runs.

@@ -80,7 +80,8 @@ def _table(pipeline: Pipeline) -> LakeTable | None:
     """Return the table; None if a run would create it."""
     store = open_store(pipeline.table, file_options(pipeline.store_options))
     with as_storage_error(store.url):
-        require_own(store)
+        if not pipeline.load["into_existing"]:
+            require_own(store)
         if not holds_table(store):
             return None
         return existing_table(pipeline.table, pipeline.store_options)

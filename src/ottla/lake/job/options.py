@@ -261,9 +261,11 @@ class LoadOptions(RowOptions, total=False):
 
     into_existing: Annotated[
         bool,
-        Option("DIR is a Delta or Iceberg table that others made: columns are matched by name."),
+        Option(
+            "DIR is a Delta or Iceberg table that others made: columns are matched by name.",
+            key="target.into_existing",
+        ),
     ]
-
     end: Annotated[str, Option(_UNTIL, "latest", "--until", "source.until")]
 
 

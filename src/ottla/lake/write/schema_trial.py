@@ -17,7 +17,7 @@ from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range
 from ottla.lake.rows.evolution import NewField
 from ottla.lake.rows.sorted_rows import RowSorter
-from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.access import Bootstrap, brokers_of
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.settings import decode_of
@@ -59,20 +59,24 @@ def try_schema(
     bootstrap: str = "localhost:9092",
     target: str | None = None,
     store_options: Mapping[str, str] | None = None,
+    config: str | None = None,
+    client: Mapping[str, str] | None = None,
     **options: Unpack[DecodeOptions],
 ) -> SchemaTrial:
     """Decode the last records of `topic` as a load would, and return what the load would do.
 
     With `target`, decode as in a load into that table. The result then has the changes to the
-    table's columns, and the table's own declaration is used if none is given. Raises OttlaError,
-    for example if the declaration does not fit the table's columns.
+    table's columns, and the table's own declaration is used if none is given. `config` and
+    `client` are the settings of the client, as in `load`. Raises OttlaError, for example if the
+    declaration does not fit the table's columns.
     """
+    brokers = brokers_of(bootstrap, config, client)
     decode = decode_of(filled(DecodeOptions, options))
     before = None
     if target is not None:
         newest, _ = existing_table(target, store_options).latest()
         before = newest.table_schema if newest else None
-    with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
+    with closing(connect(brokers, LOOK_PATIENCE_S)) as cluster:
         bounds = cluster.describe(topic).bounds
     whole = [Range(topic, p, one.log_start, one.end) for p, one in sorted(bounds.items())]
     ranges = sample_ranges([one for one in whole if one.start < one.end], last)
@@ -82,7 +86,7 @@ def try_schema(
         dead_timestamps=True,
         starts={one.partition: one.start for one in ranges},
         ranges=ranges,
-        bootstrap=bootstrap,
+        bootstrap=brokers,
     )
     if typing is None or not typing.sorting.decode.sides():
         raise OttlaError(
@@ -90,7 +94,7 @@ def try_schema(
             "there is nothing to try: say what keys or values are (--value json)",
         )
     for _ in range(_ROUNDS):
-        trial, news = _tried(typing, ranges, bootstrap)
+        trial, news = _tried(typing, ranges, brokers)
         if not news:
             break
         typing = typing.with_news(news)
