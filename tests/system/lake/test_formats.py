@@ -465,5 +465,5 @@ def test_pipeline_loads_into_a_table_that_others_made(
     assert look(pipeline).offsets == 1
     assert [run_pipeline(pipeline).rows for _ in range(2)] == [1, 0]
     changelog = replace(pipeline, kind="latest", table=str(tmp_path / "new"))
-    with pytest.raises(OttlaError, match="into_existing in .target. is for kind = rows only"):
+    with pytest.raises(OttlaError, match=r"into_existing in \[target\] is for kind = rows only"):
         run_pipeline(changelog)
