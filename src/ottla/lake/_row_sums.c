@@ -1,5 +1,5 @@
 /* The inner loops of `row_hash` and of `keyed_hash`, which have the specifications and the same
-   loops in numpy.
+   loops in numpy, and the one that `columns` gathers keys and values with.
 
    Arrays come as buffers. The functions release the interpreter's lock: their caller must not
    change the arrays meanwhile. */
@@ -205,8 +205,47 @@ static PyObject *keyed(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* Copies the strings of the content that begin at `starts` to the target, one after another.
+   Returns the first string that does not lie in the content or in the target, or `count`. */
+static Py_ssize_t copy_strings(const char *content, Py_ssize_t size, const int64_t *starts,
+                               const int32_t *bounds, Py_ssize_t count, char *target,
+                               Py_ssize_t room)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t start = starts[i], begin = bounds[i], length = (int64_t)bounds[i + 1] - begin;
+        if (start < 0 || begin < 0 || length < 0 || start > size - length || begin > room - length)
+            return i;
+        memcpy(target + begin, content + start, (size_t)length);
+    }
+    return count;
+}
+
+static PyObject *gather(PyObject *module, PyObject *arguments)
+{
+    Py_buffer content, starts, bounds, target;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*w*", &content, &starts, &bounds, &target))
+        return NULL;
+    Py_ssize_t count = starts.len / 8, done = -1;
+    if (bounds.len == 4 * (count + 1)) {
+        Py_BEGIN_ALLOW_THREADS
+        done = copy_strings(content.buf, content.len, starts.buf, bounds.buf, count, target.buf,
+                            target.len);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&content);
+    PyBuffer_Release(&starts);
+    PyBuffer_Release(&bounds);
+    PyBuffer_Release(&target);
+    if (done < 0)
+        return PyErr_Format(PyExc_ValueError, "arrays of other lengths are needed");
+    if (done < count)
+        return PyErr_Format(PyExc_ValueError, "string %zd is not within the content", done);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"bytes_sums", bytes_sums, METH_VARARGS, NULL},
+    {"gather", gather, METH_VARARGS, NULL},
     {"keyed", keyed, METH_VARARGS, NULL},
     {"mix_in", mix_in, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

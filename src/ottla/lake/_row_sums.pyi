@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 _Words: TypeAlias = npt.NDArray[np.uint64]
 
@@ -28,5 +29,15 @@ def keyed(
     state: _Words,
     low: _Words,
     high: _Words,
+    /,
+) -> None: ...
+
+# Copies the strings that begin at `starts` to their `bounds` in `target`. Raises ValueError if one
+# is not within the content.
+def gather(
+    content: bytes,
+    starts: npt.NDArray[np.int64],
+    bounds: npt.NDArray[np.int32],
+    target: pa.Buffer,
     /,
 ) -> None: ...

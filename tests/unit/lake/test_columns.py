@@ -1,7 +1,9 @@
 """Columns hold exactly the records of the batches, and the proof sees every part of them."""
 
+import importlib
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from ottla.base.errors import OttlaError
 from ottla.lake.model.row_hash import batch_hash
 from ottla.lake.model.schema import ROW_SCHEMA, header_name_bytes, header_name_text
+from ottla.lake.rows import columns as column_module
 from ottla.lake.rows.columns import ColumnBuilder
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 from ottla.record.reader import batches
@@ -43,6 +46,32 @@ def columns(buffer: bytes, start: int = 0, end: int = 1 << 40) -> pa.RecordBatch
     for position, header in batches(buffer):
         builder.add(buffer, position, header)
     return builder.take()
+
+
+@pytest.fixture(params=["in C", "in Arrow"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test with both ways of gathering."""
+    if request.param == "in C" and not column_module._in_c:
+        pytest.skip("the loops in C were not compiled")
+    monkeypatch.setattr(column_module, "_in_c", request.param == "in C")
+
+
+def test_a_string_outside_the_payload_is_not_gathered() -> None:
+    """The loop in C reads and writes nothing beyond its arrays, whatever the positions say."""
+    if not column_module._in_c:
+        pytest.skip("the other way has no loop in C")
+    in_c = importlib.import_module("ottla.lake._row_sums")
+    starts, bounds = np.array([0, 9], np.int64), np.array([0, 8, 16], np.int32)
+    with pytest.raises(ValueError, match="string 1 is not within the content"):
+        in_c.gather(bytes(16), starts, bounds, bytearray(16))
+    with pytest.raises(ValueError, match="string 1 is not within the content"):
+        in_c.gather(bytes(32), starts, bounds, bytearray(15))
+    with pytest.raises(ValueError, match="string 0 is not within the content"):
+        in_c.gather(bytes(32), -starts - 1, bounds, bytearray(16))
+    with pytest.raises(ValueError, match="string 1 is not within the content"):
+        in_c.gather(bytes(32), starts, np.array([0, 8, 7], np.int32), bytearray(16))
+    with pytest.raises(ValueError, match="other lengths"):
+        in_c.gather(bytes(32), starts, bounds[:2], bytearray(16))
 
 
 def as_rows(batch: pa.RecordBatch | None) -> list[dict[str, Any]]:

@@ -1,16 +1,21 @@
 """A file holds the rows it was given, in plain Parquet types, and knows their hash."""
 
+import errno
+import hashlib
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from ottla.lake.job.output import ParquetOutput
+from ottla.base.errors import OttlaError
+from ottla.lake.job.output import ParquetOutput, completed
 from ottla.lake.model.row_hash import batch_hash
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.columns import ColumnBuilder
 from ottla.lake.store.local import LocalStore
+from ottla.lake.store.store import StoreWriter
 from ottla.record.builder import BatchBuilder
 from ottla.record.reader import batches
 
@@ -100,6 +105,79 @@ def test_discarded_file_is_gone(tmp_path: Path) -> None:
     output.discard()
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_file_has_the_size_and_digest_of_its_bytes(tmp_path: Path) -> None:
+    """Its parts are written by a thread, in order, and all of them before the file is finished."""
+    output = ParquetOutput(LocalStore(tmp_path), "part.parquet", row_group_rows=500)
+    batch = random_values(2000, 20_000)
+    for start in range(0, 2000, 300):
+        output.write(batch.slice(start, 300))
+    output.finish()
+
+    content = (tmp_path / "part.parquet").read_bytes()
+    assert output.size_bytes == len(content) > 32 << 20
+    assert output.sha256 == hashlib.sha256(content).hexdigest()
+    assert batch_hash(pq.read_table(tmp_path / "part.parquet")) == output.hash == batch_hash(batch)
+
+
+@pytest.mark.parametrize("fails_at", ["write", "sync"])
+def test_an_error_of_the_disk_ends_the_task(tmp_path: Path, fails_at: str) -> None:
+    """Whether a part is written or synced while the next is made: nothing counts, nothing stays."""
+    store = FullStore(tmp_path, fails_at)
+    output = ParquetOutput(store, "part.parquet", row_group_rows=500)
+
+    def load() -> None:
+        with completed(output):
+            output.write(random_values(2000, 20_000))
+
+    with pytest.raises(OttlaError, match="no space is left on the disk"):
+        load()
+
+    assert list(tmp_path.iterdir()) == []
+    assert output.sha256 == ""
+
+
+def random_values(count: int, size: int) -> pa.RecordBatch:
+    batch = columns(0, count)
+    at = ROW_SCHEMA.get_field_index("value")
+    values = pa.array([Random(number).randbytes(size) for number in range(count)], pa.binary())
+    return batch.set_column(at, ROW_SCHEMA.field(at), values)
+
+
+class FullStore(LocalStore):
+    """A folder on a disk that is full after the first bytes of a file."""
+
+    def __init__(self, root: Path, fails_at: str) -> None:
+        super().__init__(root)
+        object.__setattr__(self, "fails_at", fails_at)
+
+    def create(self, path: str) -> StoreWriter:
+        return FullWriter(super().create(path), self.fails_at)
+
+
+class FullWriter(StoreWriter):
+    def __init__(self, file: StoreWriter, fails_at: str) -> None:
+        self._file, self._fails_at = file, fails_at
+
+    def write(self, content: bytes) -> int:
+        if self._fails_at == "write" and self.tell() > 8 << 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def sync_ahead(self) -> None:
+        if self._fails_at == "sync":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._file.sync_ahead()
+
+    def finish(self, *, durable: bool = True) -> None:
+        self._file.finish(durable=durable)
+
+    def discard(self) -> None:
+        self._file.discard()
 
 
 def row_groups(path: Path) -> list[int]:

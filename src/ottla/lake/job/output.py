@@ -1,7 +1,9 @@
 """Writes the Parquet file of one task in row groups, hashes it, and makes it durable."""
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -32,6 +34,11 @@ _WRITER_OPTIONS: dict[str, Any] = {
 # the memory of a task.
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 64 << 20
+# The thread of a file gets parts of this size, and so many of them may wait for it.
+_PART_BYTES = 1 << 20
+_PARTS_AHEAD = 16
+# After so many bytes they are forced to the disk, so that the end of the file waits for few.
+_SYNC_BYTES = 32 << 20
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
 
 
@@ -59,36 +66,64 @@ def completed(*outputs: TaskOutput) -> Iterator[None]:
 
 
 class _HashedFile:
-    """A file that is written from start to end, with the SHA-256 of its bytes."""
+    """A file that is written from start to end, with the SHA-256 of its bytes.
+
+    A thread hashes, writes and syncs each part while the task makes the next ones.
+    """
+
+    closed = False
 
     def __init__(self, writer: StoreWriter) -> None:
         self._file = writer
         self._digest = hashlib.sha256()
+        self._size_bytes = 0
+        # The part that is being collected, and those that the thread has not finished.
+        self._part: list[bytes] = []
+        self._part_bytes = 0
+        self._ahead: deque[Future[None]] = deque()
+        self._unsynced_bytes = 0
+        self._thread = ThreadPoolExecutor(1, "ottla-lake-file")
 
     def write(self, content: bytes) -> int:
-        self._digest.update(content)
-        return self._file.write(content)
+        self._part.append(bytes(content))
+        self._part_bytes += len(content)
+        self._size_bytes += len(content)
+        if self._part_bytes >= _PART_BYTES:
+            if len(self._ahead) == _PARTS_AHEAD:
+                self._ahead.popleft().result()
+            self._ahead.append(self._thread.submit(self._append, self._part))
+            self._part, self._part_bytes = [], 0
+        return len(content)
+
+    def _append(self, part: Sequence[bytes]) -> None:
+        for piece in part:
+            self._digest.update(piece)
+            self._file.write(piece)
+            self._unsynced_bytes += len(piece)
+        if self._unsynced_bytes >= _SYNC_BYTES:
+            self._unsynced_bytes = 0
+            self._file.sync_ahead()
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._size_bytes
 
     def flush(self) -> None:
-        self._file.flush()
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
+        """Do nothing, as `StoreWriter.flush`."""
 
     def close(self) -> None:
-        self._file.close()
+        """Do nothing, as `StoreWriter.close`."""
 
     def finish(self) -> tuple[int, str]:
         """Make the file visible and durable; return its size and digest."""
-        size = self._file.tell()
+        while self._ahead:
+            self._ahead.popleft().result()
+        self._append(self._part)
+        self._thread.shutdown()
         self._file.finish()
-        return size, self._digest.hexdigest()
+        return self._size_bytes, self._digest.hexdigest()
 
     def discard(self) -> None:
+        self._thread.shutdown(cancel_futures=True)
         self._file.discard()
 
 

@@ -1,7 +1,7 @@
 """Converts record batches to Arrow columns, without a Python object for each record.
 
-The compiled walk finds the positions of keys and values in the fetched buffer. Arrow then copies
-them in one call for each column. Only headers are processed record by record.
+The compiled walk finds the positions of keys and values in the fetched buffer. One call in C then
+copies them for each column; without C, Arrow does. Only headers are processed record by record.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,13 @@ from ottla.record.codec import Header, read_varlong
 from ottla.record.compression import Compression
 from ottla.record.header import HEADER_SIZE, BatchHeader
 from ottla.record.reader import section
+
+try:
+    from ottla.lake._row_sums import gather as _gather_in_c
+except ImportError:
+    _in_c = False
+else:
+    _in_c = True
 
 Columns = npt.NDArray[np.int64]
 
@@ -184,11 +191,20 @@ def _gathered(payload: bytes, rows: Columns, position_column: int, length_column
     null = lengths < 0
     if null.all():
         return pa.nulls(len(rows), pa.binary())
+    filled = np.maximum(lengths, 0)
+    if _in_c:
+        places = np.zeros(len(rows) + 1, np.int32)
+        np.cumsum(filled, out=places[1:])
+        content = pa.allocate_buffer(int(places[-1]))
+        _gather_in_c(payload, np.ascontiguousarray(positions), places, content)
+        known = pa.array(~null).buffers()[1] if null.any() else None
+        buffers = [known, pa.py_buffer(places), content]
+        return pa.Array.from_buffers(pa.binary(), len(rows), buffers)
     # Treat strings and the gaps between them as one array over the payload, and take every second
     # element.
     bounds = np.empty(2 * len(rows) + 1, np.int32)
     bounds[0:-1:2] = positions
-    bounds[1::2] = positions + np.maximum(lengths, 0)
+    bounds[1::2] = positions + filled
     bounds[-1] = bounds[-2]
     spans = pa.Array.from_buffers(
         pa.binary(), 2 * len(rows), [None, pa.py_buffer(bounds), pa.py_buffer(payload)]

@@ -18,7 +18,7 @@ from typing import BinaryIO, ClassVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.file_lock import is_free, try_lock
-from ottla.base.system import sync_folder
+from ottla.base.system import sync_data, sync_folder
 from ottla.lake.store.store import (
     PutUnknown,
     StoredFile,
@@ -44,6 +44,10 @@ class _LocalWriter(StoreWriter):
 
     def tell(self) -> int:
         return self._file.tell()
+
+    def sync_ahead(self) -> None:
+        self._file.flush()
+        sync_data(self._file.fileno())
 
     def finish(self, *, durable: bool = True) -> None:
         self.closed = True

@@ -55,6 +55,9 @@ class StoreWriter(ABC):
     def close(self) -> None:  # noqa: B027  # As above.
         """Do nothing: the Parquet writer calls it, but `finish` or `discard` ends the file."""
 
+    def sync_ahead(self) -> None:  # noqa: B027  # As above; only some stores can.
+        """Force the bytes so far to disk, so that `finish` has less to wait for."""
+
     @abstractmethod
     def finish(self, *, durable: bool = True) -> None:
         """Make the file visible and durable: it survives a power failure once this returns.
