@@ -51,11 +51,18 @@ def doubted_once_tried(place: str, version: int) -> Iterator[Doubt]:
 
 
 def sync_written(store: FileStore, folder: str, *, after: str) -> None:
-    """Force the files of a local `folder` whose names sort after `after` to disk."""
+    """Force the files of a local `folder` whose names sort after `after` to disk.
+
+    Folders in it are left out (Spark makes `_delta_log/_staged_commits`), and so are files that
+    another program removes meanwhile.
+    """
     if not isinstance(store, LocalStore):
         return
     for name in store.names(folder, after):
-        with (store.root / folder / name).open("rb") as file:
+        with (
+            suppress(IsADirectoryError, FileNotFoundError),
+            (store.root / folder / name).open("rb") as file,
+        ):
             os.fsync(file.fileno())
     sync_folder(store.root / folder)
 

@@ -74,6 +74,14 @@ def test_loads_stand_beside_the_rows_of_others_and_are_proven(place: Place) -> N
     ]
 
 
+def test_folders_in_the_log_of_a_delta_table_are_no_problem(tmp_path: Path) -> None:
+    """Spark makes one in each new table."""
+    place = Place(tmp_path, "delta")
+    (place.folder / "_delta_log" / "_staged_commits").mkdir()
+    commit(place.open(), 10)
+    assert place.rows() == 3 + 20
+
+
 def test_others_go_on_writing(place: Place) -> None:
     commit(place.open(), 10)
     if place.kind == "delta":
