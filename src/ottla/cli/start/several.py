@@ -90,12 +90,13 @@ class Brokers:
         # and in the child the inherited handler would stop the other brokers.
         handled = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD]
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
-        process = os.fork()
+        # A broker that is started after the others were stopped would go on.
+        process = os.fork() if not self._stopping else -1
         if process == 0:
             signal.set_wakeup_fd(-1)
             for each in handled:
                 signal.signal(each, signal.SIG_DFL)
-        else:
+        elif process > 0:
             self._numbers[process] = number
         signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)
         if process == 0:
