@@ -86,6 +86,7 @@ async def _serve(
         _call_on_signal(loop, number, on_signal)
     broker = Broker(settings)
     await broker.start()
+    broker.runtime.watch.start(alarm=True)
     if on_ready is not None:
         on_ready(broker)
     loop.call_later(_WARM_UP_S, warm_up, broker)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ottla.base.clock import Clock
+from ottla.broker.runtime.loop_watch import LoopWatch
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.tasks import Tasks
@@ -19,6 +20,12 @@ class RuntimeStatus:
 
     tasks: int
     deadlines: int
+    # How many times the event loop computed for 20 ms or longer, and how many times it waited as
+    # long, with the longest of each; 0 if the broker does not own its process.
+    loop_stalls: int
+    loop_longest_stall_ms: int
+    loop_waits: int
+    loop_longest_wait_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,7 @@ class Runtime(BrokerPart):
     loop: asyncio.AbstractEventLoop
     purgatory: Purgatory
     tasks: Tasks
+    watch: LoopWatch
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
         """Run `work` in the background until it ends or the broker stops."""
@@ -41,11 +49,19 @@ class Runtime(BrokerPart):
     async def stop(self) -> None:
         """Cancel all deadlines; the parts that set them have already stopped."""
         self.purgatory.close()
+        self.watch.stop()
 
     def status(self) -> RuntimeStatus:
-        return RuntimeStatus(tasks=len(self.tasks), deadlines=len(self.purgatory))
+        return RuntimeStatus(
+            tasks=len(self.tasks),
+            deadlines=len(self.purgatory),
+            loop_stalls=self.watch.stalls,
+            loop_longest_stall_ms=self.watch.longest_ms,
+            loop_waits=self.watch.waits,
+            loop_longest_wait_ms=self.watch.longest_wait_ms,
+        )
 
 
 def new_runtime(clock: Clock, loop: asyncio.AbstractEventLoop) -> Runtime:
     """Create a runtime without deadlines and tasks."""
-    return Runtime(clock, loop, Purgatory(clock, loop), Tasks())
+    return Runtime(clock, loop, Purgatory(clock, loop), Tasks(), LoopWatch(loop))
