@@ -281,7 +281,7 @@ class World:
             log.log_start_offset,
             log.log_end_offset,
             log.log_end_offset - log.flush_state.recovery_point,
-            snapshot.encode(log.producers.entries.values()),
+            snapshot.encode(log.producers.packed()),
             [
                 (key, each.producer_epoch, each.refused, each.code, each.sent_back)
                 for key, each in doubts.items()

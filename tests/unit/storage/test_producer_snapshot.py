@@ -25,14 +25,19 @@ def entry() -> ProducerEntry:
     )
 
 
+def encoded(one: ProducerEntry) -> bytes:
+    one.pack()
+    return encode([one.packed])
+
+
 def test_snapshot_has_kafkas_bytes() -> None:
     """Version 1, checksum of what follows it, and the last batch of each producer."""
-    assert encode([entry()]) == b"\0\1" + checksum(BODY).to_bytes(4, "big") + BODY
+    assert encoded(entry()) == b"\0\1" + checksum(BODY).to_bytes(4, "big") + BODY
 
 
 def test_snapshot_is_read_as_it_was_written() -> None:
     """All but the older batches comes back."""
-    [read] = decode(encode([entry()]))
+    [read] = decode(encoded(entry()))
     assert (read.producer_id, read.producer_epoch, read.coordinator_epoch) == (7, 2, 5)
     assert (read.last_timestamp, read.transaction_first_offset) == (1_000, 90)
     assert read.batches == [AppendedBatch(9, 100, 3, 1_000)]
@@ -40,14 +45,14 @@ def test_snapshot_is_read_as_it_was_written() -> None:
 
 def test_producer_without_batches_has_none_when_read() -> None:
     """A marker alone makes an entry without a last offset."""
-    [read] = decode(encode([ProducerEntry(7, 2)]))
+    [read] = decode(encoded(ProducerEntry(7, 2)))
     assert (read.batches, read.last_sequence) == ([], -1)
 
 
 @pytest.mark.parametrize("position", range(len(BODY) + 6))
 def test_any_flipped_bit_is_found(position: int) -> None:
     """Version, checksum and contents are all guarded."""
-    damaged = bytearray(encode([entry()]))
+    damaged = bytearray(encoded(entry()))
     damaged[position] ^= 0x10
     with pytest.raises(ValueError, match="snapshot"):
         decode(bytes(damaged))
@@ -57,4 +62,4 @@ def test_any_flipped_bit_is_found(position: int) -> None:
 def test_snapshot_cut_short_is_refused(size: int) -> None:
     """A torn file is no snapshot."""
     with pytest.raises(ValueError, match="snapshot"):
-        decode(encode([entry()])[:size])
+        decode(encoded(entry())[:size])

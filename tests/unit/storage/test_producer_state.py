@@ -5,6 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.producers.snapshot import decode, encode
 from ottla.storage.producers.state import ProducerStates
 
 from .batches import marker, parsed
@@ -269,3 +270,35 @@ def test_a_partition_remembers_so_many_producers() -> None:
     assert (log.producers.take_forgotten(), log.producers.take_forgotten()) == (2, 0)
     # As after the expiry of its state: any sequence begins anew.
     assert not send(log, 7, who=3)[1]
+
+
+def test_a_snapshot_packs_few_producers_however_many_there_are() -> None:
+    """The others were packed when they changed: the event loop is not held by 100,000 of them."""
+    log = open_log()
+    for who in range(1, 2_001):
+        send(log, 0, who=who)
+    assert sum(not entry.packed for entry in log.producers.entries.values()) <= 500
+    send(log, 1, who=3)
+    send(log, 0, attributes=TRANSACTIONAL)
+    end(log, commit=True, coordinator_epoch=4)
+    packed = log.producers.packed()
+    for entry in log.producers.entries.values():
+        entry.pack()
+    assert packed == [entry.packed for entry in log.producers.entries.values()]
+    read = {entry.producer_id: entry for entry in decode(encode(packed))}
+    assert (read[3].last_sequence, read[4].last_sequence, read[7].coordinator_epoch) == (1, 0, 4)
+
+
+def test_a_snapshot_is_encoded_by_the_job_not_by_the_loop() -> None:
+    """Later appends do not change it."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    send(log, 0)
+    job = log.prepare_flush(checkpoint=True)
+    contents = [file.content for file in job.side_files if file.path.endswith(".snapshot")]
+    assert [callable(content) for content in contents] == [True]
+    send(log, 1)
+    job.run()
+    (name,) = [name for name in filesystem.listdir(log.folder) if name.endswith(".snapshot")]
+    (entry,) = decode(filesystem.read_bytes(f"{log.folder}/{name}"))
+    assert entry.last_sequence == 0

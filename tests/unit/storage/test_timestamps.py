@@ -114,3 +114,33 @@ def test_the_time_of_the_append_is_that_of_each_record() -> None:
     log.append_as_leader(memoryview(encoded), read_header(encoded), 0, 1_000)
     log.advance_log_start(1)
     assert offset_for_timestamp(log, 400) == (500, 1, 0)
+
+
+def test_indexes_out_of_order_are_found_and_made_again() -> None:
+    """When an entry is used, by time or by offset: nothing is skipped."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem, segment_bytes=4_000, index_interval_bytes=1)
+    for number in range(60):
+        add(log, [1_000 + number])
+    end = log.log_end_offset
+    first = log.segments.first
+    assert first is not log.segments.active
+    log.close(clean=True)
+    for suffix, size in ((".index", 8), (".timeindex", 12)):
+        path = first.path(suffix)
+        entries = filesystem.read_bytes(path)
+        # Two neighbours in the middle change places.
+        swapped = entries[: 4 * size] + entries[5 * size : 6 * size] + entries[4 * size : 5 * size]
+        filesystem.unlink(path)
+        filesystem.open(path, create=True).append(swapped + entries[6 * size :])
+    for by_time in (True, False):
+        for number in range(end):
+            log = open_log(filesystem, segment_bytes=4_000, clean=True)
+            if by_time:
+                found = offset_for_timestamp(log, 1_000 + number)
+                assert found is not None
+                assert found.offset == number
+            else:
+                found_at = log.read(number, 1, max_offset=end)
+                header = read_header(found_at.file.pread(found_at.size, found_at.position))
+                assert header.base_offset == number

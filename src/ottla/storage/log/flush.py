@@ -1,7 +1,9 @@
 """One flush of a log as a job: prepared on the loop, run in a thread."""
 
 import errno
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from ottla.ledger.files import encode_removals
@@ -33,11 +35,11 @@ class SideFile:
     """A write to a file other than the log file, such as an index.
 
     The file's first `keep` bytes stay, followed by `content`. With `whole` the file is replaced
-    atomically.
+    atomically. A function as `content` is called when the job runs.
     """
 
     path: str
-    content: bytes
+    content: bytes | Callable[[], bytes]
     keep: int = 0
     whole: bool = False
 
@@ -171,10 +173,11 @@ class FlushJob:
         self.failure = fsync_error(error, path)
         return self.failure
 
-    def add_snapshot(self, offset: int, snapshot: bytes) -> None:
+    def add_snapshot(self, offset: int, packed: list[bytes]) -> None:
         """Write the producer snapshot of the log up to `offset`."""
         path = f"{self.folder}/{segment_file(offset, SNAPSHOT_SUFFIX)}"
-        self.side_files.append(SideFile(path, snapshot, whole=True))
+        content = partial(producer_snapshot.encode, packed)
+        self.side_files.append(SideFile(path, content, whole=True))
         self.snapshots.append(offset)
 
     def note_written(self) -> None:
@@ -216,15 +219,16 @@ class FlushJob:
 
 
 def _write(filesystem: FileSystem, side_file: SideFile) -> None:
+    content = side_file.content if isinstance(side_file.content, bytes) else side_file.content()
     if side_file.whole:
-        write_atomically(filesystem, side_file.path, side_file.content, sync_folder=False)
+        write_atomically(filesystem, side_file.path, content, sync_folder=False)
         return
     file = filesystem.open(side_file.path, create=True)
     try:
         if file.size() != side_file.keep:
             file.truncate(side_file.keep)
-        if side_file.content:
-            file.append(side_file.content)
+        if content:
+            file.append(content)
         file.fsync()
     finally:
         file.close()
@@ -310,8 +314,8 @@ class FlushState:
         # Closed segments that may not be flushed yet. After recovery: the segments that it had to
         # read.
         self.rolled = rolled
-        # Producer snapshots taken when these segments were closed, as (offset, bytes).
-        self._rolled_snapshots: list[tuple[int, bytes]] = []
+        # The producers when these segments were closed, as (offset, `ProducerStates.packed`).
+        self._rolled_snapshots: list[tuple[int, list[bytes]]] = []
         # Offsets of the producer snapshots on the disk, sorted.
         self.snapshots = snapshots
         # Size of the active segment when its indexes and a producer snapshot were last written.
@@ -357,8 +361,8 @@ class FlushState:
         job.add_removals(active)
         if checkpoint or job.rolled or self.has_new_folder or log.ledger.has_news:
             job.ledger = log.ledger.job(log.filesystem, log.folder)
-        for offset, snapshot in self._rolled_snapshots:
-            job.add_snapshot(offset, snapshot)
+        for offset, packed in self._rolled_snapshots:
+            job.add_snapshot(offset, packed)
         if self.recovery_point < end or job.sync_folder:
             job.files.append(active.file)
             active.remember(end, active.size)
@@ -418,7 +422,7 @@ class FlushState:
         self._checkpointed_size = active.size
         job.add_indexes(active)
         if end not in self.snapshots:
-            job.add_snapshot(end, producer_snapshot.encode(log.producers.entries.values()))
+            job.add_snapshot(end, log.producers.packed())
         bases = {segment.base_offset for segment in log.segments}
         loose = [offset for offset in self.snapshots if offset not in bases]
         job.obsolete = [
@@ -464,10 +468,13 @@ class FlushState:
         if self._last_job is not None and self._last_job.failure is not None:
             raise self._last_job.failure
 
-    def on_rolled(self, closed: Segment, end_offset: int, snapshot: bytes) -> None:
-        """Record that `closed` was rolled; the next segment begins, empty, at `end_offset`."""
+    def on_rolled(self, closed: Segment, end_offset: int, packed: list[bytes]) -> None:
+        """Record that `closed` was rolled; the next segment begins, empty, at `end_offset`.
+
+        `packed` are the producers of the log up to there: see `ProducerStates.packed`.
+        """
         self.rolled.append(closed)
-        self._rolled_snapshots.append((end_offset, snapshot))
+        self._rolled_snapshots.append((end_offset, packed))
         self._checkpointed_size = 0
 
     def on_truncated(self, last: Segment | None) -> None:

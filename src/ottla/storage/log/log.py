@@ -32,7 +32,6 @@ from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH, LeaderEpochs
 from ottla.storage.log.copied_gaps import note_copied_batch
 from ottla.storage.log.flush import FlushJob, FlushState
 from ottla.storage.log.flush_journal import FlushJournal
-from ottla.storage.producers import snapshot as producer_snapshot
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.recovery.readable import Damage, Whole, readable_batches
 from ottla.storage.recovery.recovery import Recovery
@@ -320,8 +319,7 @@ class Log:
         self.make()
         self.segments.add(self.new_segment(start, now_ms))
         closed.indexes.add_last_time()
-        snapshot = producer_snapshot.encode(self.producers.entries.values())
-        self.flush_state.on_rolled(closed, start, snapshot)
+        self.flush_state.on_rolled(closed, start, self.producers.packed())
         self._jitter_ms = self._segment_jitter()
 
     def new_segment(self, base_offset: int, now_ms: int) -> Segment:

@@ -54,10 +54,7 @@ def max_timestamp_offset(log: Log) -> TimestampOffset | None:
 
 
 def _search(segment: Segment, timestamp: int, offset_min: int) -> tuple[int, int] | None:
-    if not segment.indexes.loaded:
-        segment.load_indexes()
-    # Batches before the last entry below `timestamp` are all older.
-    _, offset = segment.indexes.times.floor(timestamp - 1)
+    offset = segment.offset_before(timestamp)
     position = segment.position_of(max(offset, offset_min, segment.base_offset))
     expanded_bytes = 0
     try:

@@ -6,38 +6,22 @@ last offset (int64), offset delta (int32), timestamp (int64), coordinator epoch 
 offset of the open transaction or -1 (int64). Of a producer's batches only the last is kept.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from struct import Struct
 
 from ottla.base.crc32c import checksum
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.files.names import SNAPSHOT_SUFFIX, segment_file
-from ottla.storage.producers.state import AppendedBatch, ProducerEntry
+from ottla.storage.producers.state import PACKED, AppendedBatch, ProducerEntry
 
 VERSION = 1
 _HEAD = Struct(">hI")
 _COUNT = Struct(">i")
-_ENTRY = Struct(">qhiqiqiq")
 
 
-def encode(entries: Iterable[ProducerEntry]) -> bytes:
-    """Encode the entries as a whole file."""
-    parts = []
-    for entry in entries:
-        last = entry.batches[-1] if entry.batches else AppendedBatch(-1, -1, 0, -1)
-        parts.append(
-            _ENTRY.pack(
-                entry.producer_id,
-                entry.producer_epoch,
-                last.last_sequence,
-                last.last_offset,
-                last.offset_delta,
-                entry.last_timestamp,
-                entry.coordinator_epoch,
-                entry.transaction_first_offset,
-            )
-        )
-    body = _COUNT.pack(len(parts)) + b"".join(parts)
+def encode(packed: Sequence[bytes]) -> bytes:
+    """Encode the producers, each as `ProducerStates.packed` returns it, as a whole file."""
+    body = _COUNT.pack(len(packed)) + b"".join(packed)
     return _HEAD.pack(VERSION, checksum(body)) + body
 
 
@@ -53,9 +37,12 @@ def decode(encoded: bytes) -> list[ProducerEntry]:
     if checksum(body) != crc:
         raise ValueError("the snapshot's checksum is wrong")
     (count,) = _COUNT.unpack_from(body)
-    if count < 0 or len(encoded) != start + count * _ENTRY.size:
+    if count < 0 or len(encoded) != start + count * PACKED.size:
         raise ValueError(f"a snapshot of {count} entries does not have {len(encoded)} bytes")
-    return [_entry(*fields) for fields in _ENTRY.iter_unpack(memoryview(encoded)[start:])]
+    entries = [_entry(*fields) for fields in PACKED.iter_unpack(memoryview(encoded)[start:])]
+    for index, entry in enumerate(entries):
+        entry.packed = encoded[start + index * PACKED.size : start + (index + 1) * PACKED.size]
+    return entries
 
 
 def _entry(

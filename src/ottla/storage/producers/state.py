@@ -5,6 +5,8 @@ five batches of each producer reveal duplicates, a new epoch begins at sequence 
 without state may begin anywhere. `snapshot` encodes the state.
 """
 
+from itertools import islice
+from struct import Struct
 from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -16,6 +18,8 @@ BATCHES_KEPT = 5
 SEQUENCE_MASK = 0x7FFFFFFF
 NO_OFFSET = -1
 _HALF = SEQUENCE_MASK // 2
+# The form of a producer in a snapshot: see `snapshot`.
+PACKED: Final = Struct(">qhiqiqiq")
 
 
 class AppendedBatch(NamedTuple):
@@ -35,6 +39,9 @@ class AppendedBatch(NamedTuple):
         return self.last_offset - self.offset_delta
 
 
+_NO_BATCH: Final = AppendedBatch(-1, -1, 0, -1)
+
+
 class ProducerEntry:
     """The state of one producer id in one partition."""
 
@@ -43,6 +50,7 @@ class ProducerEntry:
         "chain_start",
         "coordinator_epoch",
         "last_timestamp",
+        "packed",
         "producer_epoch",
         "producer_id",
         "transaction_first_offset",
@@ -68,6 +76,23 @@ class ProducerEntry:
         # Every sequence of `producer_epoch` from here to the last one is known to be appended;
         # set with the first of `batches`, NO_SEQUENCE before.
         self.chain_start = self.batches[0].first_sequence if self.batches else NO_SEQUENCE
+        # The bytes of this producer in a snapshot, unless `ProducerStates` has noted a change.
+        self.packed = b""
+
+    def pack(self) -> None:
+        """Bring `packed` up to date."""
+        # Hot: once per producer and snapshot, or less.
+        last = self.batches[-1] if self.batches else _NO_BATCH
+        self.packed = PACKED.pack(
+            self.producer_id,
+            self.producer_epoch,
+            last.last_sequence,
+            last.last_offset,
+            last.offset_delta,
+            self.last_timestamp,
+            self.coordinator_epoch,
+            self.transaction_first_offset,
+        )
 
     @property
     def last_sequence(self) -> int:
@@ -153,6 +178,8 @@ def fenced(entry: ProducerEntry, producer_epoch: int) -> OttlaError:
 PRODUCERS_MAX: Final = 100_000
 # One producer in this many is forgotten at a time.
 _FORGOTTEN: Final = 10
+# So many changed producers are packed together; all that are left when a snapshot is taken.
+_UNPACKED_MAX: Final = 500
 
 
 class CompletedTransaction(NamedTuple):
@@ -176,7 +203,11 @@ class ProducerStates:
         self._num_max = num_max
         # Producers forgotten early to make room, since the last `take_forgotten`.
         self._forgotten = 0
+        # In the order in which they last appended, but for the unpacked ones.
         self.entries: dict[int, ProducerEntry] = {}
+        # The producers that have changed since they were packed. A snapshot of all producers would
+        # hold the loop for long if it had to pack each of them.
+        self._unpacked: dict[int, ProducerEntry] = {}
         # Offset up to which (exclusive) the log is reflected here.
         self.map_end_offset = 0
         # First offset -> producer id of transactions without a marker, oldest first.
@@ -238,7 +269,7 @@ class ProducerStates:
             base_offset += delta + 1
 
     def _entry(self, producer_id: int, producer_epoch: int) -> ProducerEntry:
-        """Return the producer's entry, made if it is missing, in the given epoch."""
+        """Return the entry of a producer that appends, made if it is missing, in the given epoch."""
         entry = self.entries.get(producer_id)
         if entry is None:
             if len(self.entries) >= self._num_max:
@@ -247,6 +278,9 @@ class ProducerStates:
         if producer_epoch != entry.producer_epoch:
             entry.producer_epoch = producer_epoch
             entry.batches.clear()
+        if len(self._unpacked) >= _UNPACKED_MAX:
+            self._pack()
+        self._unpacked[producer_id] = entry
         return entry
 
     def guard(self, producer_id: int) -> Guard:
@@ -328,6 +362,7 @@ class ProducerStates:
             entry.batches.clear()
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = header.max_timestamp
+        self._unpacked[header.producer_id] = entry
         first_offset = entry.transaction_first_offset
         if first_offset == NO_OFFSET:
             return None
@@ -395,18 +430,33 @@ class ProducerStates:
         return forgotten
 
     def _make_room(self) -> None:
-        """Forget the producers that have appended nothing for the longest time.
+        """Forget producers that have appended nothing for the longest time.
 
-        Offsets decide, since timestamps are the clients' own. A producer that comes back is treated
-        like one whose state has expired: its next batch may have any sequence.
+        The order of appends decides, since timestamps are the clients' own. A producer that comes
+        back is treated like one whose state has expired: its next batch may have any sequence.
         """
-        idle = [
-            entry for entry in self.entries.values() if entry.transaction_first_offset == NO_OFFSET
-        ]
-        idle.sort(key=lambda entry: entry.last_offset)
-        for entry in idle[: max(1, self._num_max // _FORGOTTEN)]:
-            del self.entries[entry.producer_id]
+        self._pack()
+        idle = (
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.transaction_first_offset == NO_OFFSET
+        )
+        for producer_id in list(islice(idle, max(1, self._num_max // _FORGOTTEN))):
+            del self.entries[producer_id]
             self._forgotten += 1
+
+    def packed(self) -> list[bytes]:
+        """Return all producers in the form of a snapshot."""
+        self._pack()
+        return [entry.packed for entry in self.entries.values()]
+
+    def _pack(self) -> None:
+        """Pack the producers that have changed, and move them to the end of `entries`."""
+        unpacked, self._unpacked = self._unpacked, {}
+        for entry in sorted(unpacked.values(), key=lambda entry: entry.last_offset):
+            if self.entries.pop(entry.producer_id, None) is not None:
+                entry.pack()
+                self.entries[entry.producer_id] = entry
 
     def expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return (
@@ -417,7 +467,9 @@ class ProducerStates:
     def load(self, entries: list[ProducerEntry], map_end_offset: int, now_ms: int) -> None:
         """Replace the state with a snapshot's entries."""
         kept = [entry for entry in entries if not self.expired(entry, now_ms)]
+        kept.sort(key=lambda entry: entry.last_offset)
         self.entries = {entry.producer_id: entry for entry in kept}
+        self._unpacked = {entry.producer_id: entry for entry in kept if not entry.packed}
         self.open_transactions = {
             entry.transaction_first_offset: entry.producer_id
             for entry in sorted(kept, key=lambda entry: entry.transaction_first_offset)

@@ -241,6 +241,19 @@ class Segment:
                 return place
         return size
 
+    def offset_before(self, timestamp: int) -> int:
+        """Return an offset before which all batches are older than `timestamp`, by the time index.
+
+        Raises LogCorrupt.
+        """
+        if not self.indexes.loaded:
+            self.load_indexes()
+        try:
+            return self.indexes.times.floor(timestamp - 1)[1]
+        except ValueError:
+            self.rebuild_indexes()
+            return self.indexes.times.floor(timestamp - 1)[1]
+
     def end_before(self, position: int) -> int:
         """Return the offset after the batch that ends at `position`; the base offset for none."""
         end = self.base_offset
