@@ -63,6 +63,16 @@ def test_a_first_rebalance_is_ended_by_its_delay():
     assert flight.longest() == [(member, 3_040)]
 
 
+def test_a_rebalance_does_not_keep_the_topics_of_its_beginning():
+    """A cluster of thousands of topics would be kept once per change of a topic."""
+    flights, topics = Flights(), object()
+    cause = GroupEvent("g", "classic", Happening.JOINED, None, "joined")
+    flights.take([cause], Moment(5, 1_000, topics))
+    (flight,) = flights.of("g")
+    assert (flight.began.now_ms, flight.began.timestamp_ms) == (5, 1_000)
+    assert flight.began.topics is not topics
+
+
 def test_a_silent_member_is_named_with_its_session_timeout():
     """Who was late, after which silence, and what its end cost the others."""
     driver = Driver()

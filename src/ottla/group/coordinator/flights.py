@@ -139,7 +139,8 @@ class Flights:
         if not held or not held[-1].is_open:
             if held:
                 held[-1].shrink()
-            held.append(Flight(cause.protocol, at))
+            # Without the topics of that moment, which would stay in memory with it.
+            held.append(Flight(cause.protocol, Moment(at.now_ms, at.timestamp_ms)))
             if not cause.is_trigger:
                 held[-1].end(Ending.AVOIDED, at)
         flight = held[-1]
