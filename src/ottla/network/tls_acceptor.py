@@ -1,28 +1,27 @@
 """Accepts the connections of a TLS listener, and counts each one before its handshake.
 
-The event loop's own TLS is used; each handshake runs in a task with a time limit.
+Each handshake runs in a task with a time limit, and its signatures in a thread: see
+`network.tls.stream`.
 """
 
 import asyncio
-import contextlib
 import logging
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from ottla.base.system import anonymous_memory
 from ottla.network.refusals import Refusals
-from ottla.network.tls.handshake import HandshakeFailed
+from ottla.network.tls.stream import RECEIVE_BYTES, TlsStream
 from ottla.network.tls.trouble import of_client
 
 _log = logging.getLogger(__name__)
 
 HANDSHAKE_TIMEOUT_S = 10.0
-# How long to wait for a client's reply when the TLS stream is closed.
-_CLOSE_TIMEOUT_S = 2.0
-# How long a connection whose handshake failed stays open, so that the client can read the alert.
-_LINGER_S = 1.0
-_LINGER_BYTES = 64 << 10
+# The number of threads for the steps of handshakes.
+_THREADS = 1
 # The pause before the next accept when the process had no free file descriptor.
 _PAUSE_S = 0.1
 
@@ -46,20 +45,6 @@ class Slots(Protocol):
         ...
 
 
-class _Shaking(asyncio.Protocol):
-    """The protocol object of a connection until its handshake is done."""
-
-    def __init__(self, make: Callable[[], asyncio.BaseProtocol]) -> None:
-        self._make = make
-        self.handed_over = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.handed_over = True
-        connection = self._make()
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
-
-
 class TlsAcceptor:
     """Accepts connections on a bound socket.
 
@@ -73,7 +58,7 @@ class TlsAcceptor:
         slots: Slots,
         refusals: Refusals,
         context: Callable[[], ssl.SSLContext],
-        make: Callable[[], asyncio.BaseProtocol],
+        make: Callable[[], asyncio.BufferedProtocol],
     ) -> None:
         self._accepting = accepting
         self._slots = slots
@@ -82,6 +67,8 @@ class TlsAcceptor:
         self._make = make
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
+        self._receive_buffer = memoryview(anonymous_memory(RECEIVE_BYTES))
+        self._threads = ThreadPoolExecutor(_THREADS, "ottla-tls-handshake")
 
     def open(self, backlog: int) -> None:
         """Begin to listen."""
@@ -93,6 +80,7 @@ class TlsAcceptor:
         for task in self._tasks:
             task.cancel()
         self._accepting.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _accept(self) -> None:
         while True:
@@ -114,14 +102,22 @@ class TlsAcceptor:
     async def _receive(
         self, accepted: socket.socket, host: str, port: int, refusal: str | None, wait_ms: int
     ) -> None:
-        shaking = _Shaking(self._make)
+        stream: TlsStream | None = None
+        is_counted = True
         try:
             if wait_ms:
                 await asyncio.sleep(wait_ms / 1000)
-            if refusal is None:
-                await self._shake(accepted, shaking)
-            else:
+            if refusal is not None:
                 self._refuse(host, port, refusal, refusal)
+                return
+            _, stream = await self._loop.connect_accepted_socket(
+                lambda: TlsStream(self._loop, self._context(), self._receive_buffer), accepted
+            )
+            async with asyncio.timeout(HANDSHAKE_TIMEOUT_S):
+                await stream.handshake(self._threads)
+            # From here on the connection subtracts itself from the counts.
+            is_counted = False
+            stream.begin(self._make())
         except OSError as error:
             # A handshake that the client abandons costs as much as a failed one, but is not logged.
             self._slots.failed(host)
@@ -129,38 +125,12 @@ class TlsAcceptor:
             if trouble is not None:
                 self._refuse(host, port, trouble.kind, trouble.sentence)
         finally:
-            if not shaking.handed_over:
-                accepted.close()
+            if is_counted:
                 self._slots.leave(host)
-
-    async def _shake(self, accepted: socket.socket, shaking: _Shaking) -> None:
-        # After a failure the loop closes its descriptor at once; the alert is sent over this copy.
-        own = accepted.dup()
-        try:
-            await self._loop.connect_accepted_socket(
-                lambda: shaking,
-                accepted,
-                ssl=self._context(),
-                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S,
-                ssl_shutdown_timeout=_CLOSE_TIMEOUT_S,
-            )
-        except HandshakeFailed as error:
-            if error.alert:
-                await self._say_why(own, error.alert)
-            raise
-        finally:
-            own.close()
-
-    async def _say_why(self, own: socket.socket, alert: bytes) -> None:
-        """Send the alert and keep reading; a close with unread bytes would reset the connection."""
-        own.setblocking(False)
-        with contextlib.suppress(OSError):
-            own.send(alert)
-            own.shutdown(socket.SHUT_WR)
-            async with asyncio.timeout(_LINGER_S):
-                left = _LINGER_BYTES
-                while left > 0 and (received := await self._loop.sock_recv(own, 4096)):
-                    left -= len(received)
+                if stream is None:
+                    accepted.close()
+                else:
+                    stream.abort()
 
     def _refuse(self, host: str, port: int, kind: str, why: str) -> None:
         self._refusals.log(

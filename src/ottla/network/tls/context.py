@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.network.tls.handshake import TlsContext
 from ottla.network.tls.material import Material
 from ottla.network.tls.options import TlsOptions
 
@@ -32,7 +31,7 @@ def server_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
             "a TLS listener needs a key and its certificate: set ssl.keystore.location"
             " (`ottla certs dev` makes them for a laptop)"
         )
-    context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _limit(context, options)
     _load_key(context, material)
     context.verify_mode = _CLIENT_AUTH[options.client_auth]

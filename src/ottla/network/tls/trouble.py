@@ -3,8 +3,6 @@
 import ssl
 from typing import NamedTuple
 
-from ottla.network.tls.handshake import HandshakeFailed
-
 
 class HandshakeTrouble(NamedTuple):
     """The kind of a failure, the same each time, and a sentence about it with a remedy."""
@@ -63,18 +61,17 @@ _BY_REASON = {
 
 def of_client(error: OSError) -> HandshakeTrouble | None:
     """Explain why a client's handshake failed; None if it only disconnected, as port checks do."""
-    cause = error.error if isinstance(error, HandshakeFailed) else error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        why = cause.verify_message
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message
         return HandshakeTrouble(
             f"certificate: {why}",
             f"its certificate is not accepted ({why}): {_certificate_remedy(why)}",
         )
-    if isinstance(cause, ssl.SSLEOFError):
+    if isinstance(error, ssl.SSLEOFError):
         return None
-    if isinstance(cause, ssl.SSLError):
-        return _of_reason(cause.reason or "unknown")
-    if isinstance(cause, ConnectionAbortedError | TimeoutError):
+    if isinstance(error, ssl.SSLError):
+        return _of_reason(error.reason or "unknown")
+    if isinstance(error, TimeoutError):
         return HandshakeTrouble("handshake timeout", "its TLS handshake was not done in time")
     return None
 
