@@ -51,6 +51,8 @@ MODULES = (
     "tls",
     "acls",
     "slow_requests",
+    "stalls",
+    "soak",
 )
 
 

@@ -85,6 +85,12 @@ class Strangers:
         finally:
             stalled.close()
 
+    async def shake(self, _kind: str) -> None:
+        """A whole handshake, and nothing after it."""
+        _, writer = await self._open("tls", 4)
+        self.count["shaken"] += 1
+        writer.transport.abort()
+
     async def fail(self, kind: str) -> None:
         """A wrong password, again and again, without waiting for the last answer."""
         reader, writer = await self._open(kind, 3)
@@ -140,6 +146,7 @@ async def play(arguments: argparse.Namespace) -> None:
     start(arguments.idle, strangers.idle, _AGAIN_S)
     start(arguments.stall, strangers.stall, 0)
     start(arguments.fail, strangers.fail, 0)
+    start(arguments.shake, strangers.shake, 0)
     ended = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     while not ended.done():
         await asyncio.wait([ended], timeout=1)
@@ -151,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tls_port", type=int)
     parser.add_argument("plain_port", type=int)
-    for kind in ("idle", "stall", "fail"):
+    for kind in ("idle", "stall", "fail", "shake"):
         parser.add_argument(f"--{kind}", type=int, default=0)
     arguments = parser.parse_args()
     # Other machines would not take time from the broker and its clients.
