@@ -269,7 +269,7 @@ class ProducerStates:
             base_offset += delta + 1
 
     def _entry(self, producer_id: int, producer_epoch: int) -> ProducerEntry:
-        """Return the entry of a producer that appends, made if it is missing, in the given epoch."""
+        """Return the entry of a producer that appends in this epoch; made if it is missing."""
         entry = self.entries.get(producer_id)
         if entry is None:
             if len(self.entries) >= self._num_max:
