@@ -123,5 +123,5 @@ def _compare(name: str, results: dict[str, list[dict[str, Any]]]) -> list[Figure
     cost_name = f"{name}, broker CPU per GB"
     return [
         ratio(name, rates["ottla"], rates["kafka"], 1.0, unit="records/s"),
-        ratio(cost_name, costs["ottla"], costs["kafka"], 0.5, sense=AT_MOST, unit="s/GB"),
+        ratio(cost_name, costs["ottla"], costs["kafka"], 0.35, sense=AT_MOST, unit="s/GB"),
     ]

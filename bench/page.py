@@ -1,11 +1,13 @@
-"""docs/performance.md, written from the figures of `python -m bench NAME... --page`.
+"""docs/performance.md and the figures of README, written by `python -m bench NAME... --page`.
 
 docs/performance.json keeps the newest figures of each measurement, with the machine they were
-measured on.
+measured on. docs/performance.svg is the plot in README.
 """
 
+import html
 import importlib
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +17,32 @@ from rig.paths import ROOT
 
 _KEPT = ROOT / "docs" / "performance.json"
 _PAGE = ROOT / "docs" / "performance.md"
+_PLOT = ROOT / "docs" / "performance.svg"
+_README = ROOT / "README.md"
+_README_TABLE = "| figure | Ottla | other side |\n|---|---|---|\n"
+# The rows of README: what it says, the measurement, and the name of its figure.
+_ROWS = (
+    ("produce requests/s, one connection, 8 KiB batches", "produce", "produce 8 KiB"),
+    ("broker CPU for a GB of them", "produce", "produce 8 KiB, broker CPU per GB"),
+    (
+        "librdkafka producer, acks=all, 100 partitions, on disk (Kafka: no fsync)",
+        "many_partitions",
+        "librdkafka, acks=all, 100 partitions",
+    ),
+    ("librdkafka consumer, catching up", "consume", "librdkafka consumer"),
+    (
+        "transactions of 100 records, on disk (Kafka: no fsync)",
+        "transactions",
+        "transactions of 100 records, librdkafka, flush policy group",
+    ),
+    ("gap after kill -9 of a leader, median", "failover", "kill -9 of the leader: median"),
+    ("broker memory after producing", "produce", "resident memory after the produce runs"),
+    (
+        "lake load, 100-byte records (other side: Spark's connector)",
+        "lake",
+        "lake load / Spark's connector, 100 B",
+    ),
+)
 _OPENING = (
     "# Performance\n\n"
     "Written by `python -m bench NAME --page`, which measures Ottla and, where Java is installed,"
@@ -33,6 +61,54 @@ def write(figures: Mapping[str, Sequence[Figure]], machine: dict[str, Any]) -> N
         kept[name] = {"machine": machine, "figures": as_json(found)}
     _KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     _PAGE.write_text("\n".join([_OPENING, *(_section(name, kept[name]) for name in kept)]))
+    _write_readme(kept)
+
+
+def _write_readme(kept: dict[str, Any]) -> None:
+    """Replace the table of README by the rows that have been measured, and draw the plot."""
+    rows, bars = [], []
+    for label, measurement, name in _ROWS:
+        figures = kept.get(measurement, {"figures": []})["figures"]
+        found = [one for one in figures if one["name"] == name and "unit" in one["details"]]
+        if not found:
+            continue
+        details = found[-1]["details"]
+        rows.append(f"| {' | '.join([label, *_sides(details)])} |\n")
+        medians = [statistics.median(each) for each in details.values() if isinstance(each, list)]
+        if len(medians) == 2:
+            is_less_better = found[-1]["sense"] != AT_LEAST
+            bars.append((label, medians[is_less_better] / medians[not is_less_better]))
+    before, _, rest = _README.read_text().partition(_README_TABLE)
+    _, blank, after = rest.partition("\n\n")
+    _README.write_text(before + _README_TABLE + "".join(rows).rstrip("\n") + blank + after)
+    _PLOT.write_text(_drawn(bars))
+
+
+def _drawn(bars: Sequence[tuple[str, float]]) -> str:
+    """Return horizontal bars, on a logarithmic axis, that show how many times better Ottla is."""
+    left, width, step = 440, 300, 30
+    height = step * len(bars) + 40
+    decades = math.log10(max([10.0, *(factor for _, factor in bars)]))
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 80} {height}"'
+        ' font-family="sans-serif" font-size="13">',
+        f'<rect width="{left + width + 80}" height="{height}" fill="white"/>',
+        f'<text x="{left}" y="20" fill="#555">times better than the other side '
+        "(logarithmic; the line is 1)</text>",
+    ]
+    for number_of, (label, factor) in enumerate(bars):
+        y = 32 + number_of * step
+        length = width * abs(math.log10(factor)) / decades
+        x = left if factor >= 1 else left - length
+        color = "#2a7f62" if factor >= 1 else "#b5523b"
+        end = left + (length if factor >= 1 else 0) + 6
+        lines += [
+            f'<text x="{left - 12}" y="{y + 15}" text-anchor="end">{html.escape(label)}</text>',
+            f'<rect x="{x:.0f}" y="{y}" width="{length:.0f}" height="20" fill="{color}"/>',
+            f'<text x="{end:.0f}" y="{y + 15}">{number(factor)} ×</text>',
+        ]
+    lines.append(f'<path d="M{left} 28V{height - 8}" stroke="#333"/></svg>\n')
+    return "\n".join(lines)
 
 
 def _section(name: str, measured: dict[str, Any]) -> str:
