@@ -43,6 +43,7 @@ MODULES = (
     "thousand_partitions",
     "many_partitions",
     "flush_ways",
+    "loops",
     "transactions",
     "groups",
     "quotas",
