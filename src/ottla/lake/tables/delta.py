@@ -356,7 +356,9 @@ def _paths_with_deletions(table: DeltaTable) -> set[str]:
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return set()
     found = pa.table(table.deletion_vectors())
-    return set(found.column("filepath").to_pylist())
+    # These are URLs, unlike the paths of the log's entries.
+    root = f"{table.table_uri.rstrip('/')}/"
+    return {path.removeprefix(root) for path in found.column("filepath").to_pylist()}
 
 
 def _types(columns: Schema) -> dict[str, Any]:

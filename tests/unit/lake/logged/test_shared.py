@@ -1,5 +1,6 @@
 """A load goes into a Delta or Iceberg table that others made, and proves what it loaded itself."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,28 @@ def test_a_removed_row_of_a_load_is_a_problem(place: Place) -> None:
     found = place.verified()
     assert not found.proven
     assert "another program changed rows: 1 files of loads with 10 rows" in "".join(found.problems)
+
+
+def test_deletion_vector_on_a_file_of_a_load_is_a_problem(tmp_path: Path) -> None:
+    """As Spark writes it: the file stays, and its entry names the rows that are deleted."""
+    place = Place(tmp_path, "delta")
+    commit(place.open(), 10)
+    log = place.folder / "_delta_log"
+    entries = [json.loads(line) for line in (log / f"{1:020d}.json").read_text().splitlines()]
+    added = next(one["add"] for one in entries if "add" in one)
+    # The bitmap {3} of Delta's protocol, inline in Z85.
+    bits = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg0@@r3"
+    vector = {"storageType": "i", "pathOrInlineDv": bits, "sizeInBytes": 34, "cardinality": 1}
+    features = ["deletionVectors"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    news = [
+        {"commitInfo": {"timestamp": 1, "operation": "DELETE"}},
+        {"protocol": {**protocol, "readerFeatures": features, "writerFeatures": features}},
+        {"remove": {"path": added["path"], "deletionTimestamp": 1, "dataChange": True}},
+        {"add": {**added, "deletionVector": vector}},
+    ]
+    (log / f"{2:020d}.json").write_text("".join(json.dumps(one) + "\n" for one in news))
+    assert "(a deletion vector)" in "".join(place.verified().problems)
 
 
 def test_a_changed_file_of_a_load_is_a_problem(place: Place) -> None:
