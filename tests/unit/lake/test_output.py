@@ -2,12 +2,15 @@
 
 import errno
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rig.paths import ROOT
 
 from ottla.base.errors import OttlaError
 from ottla.lake.job.output import ParquetOutput, completed
@@ -236,3 +239,21 @@ def test_rows_beyond_a_full_row_group_begin_the_next(tmp_path: Path) -> None:
     output.finish()
 
     assert row_groups(tmp_path / "part.parquet") == [1_048_576, 151_424]
+
+
+def test_rows_are_made_and_written_without_pandas(tmp_path: Path) -> None:
+    """pyarrow imports it for lists and scalars: half a second of each process that runs tasks."""
+    code = (
+        "import sys; from pathlib import Path; from tests.unit.lake import test_output as here;"
+        "print('pandas' in sys.modules); output = here.ParquetOutput("
+        "here.LocalStore(Path(sys.argv[1])), 'part.parquet');"
+        "output.write(here.columns(0, 9)); output.finish(); print('pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.stdout.split() == ["False", "False"]

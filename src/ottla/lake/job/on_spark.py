@@ -18,6 +18,7 @@ import pyarrow as pa
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.task import ALONE, OnDone, R, Task
 from ottla.lake.model.plan import joined
+from ottla.lake.model.schema import byte_strings
 
 # Enough tasks to start workers on every core of a small machine.
 _WARM_WORKERS = 4
@@ -96,7 +97,8 @@ def _work(
             for number in batch.column(0).to_pylist():
                 for place, task in groups[number]:
                     result = task.run()
-                    yield pa.RecordBatch.from_pydict({"result": [pickle.dumps((place, result))]})
+                    found = byte_strings([pickle.dumps((place, result))])
+                    yield pa.RecordBatch.from_arrays([found], ["result"])
 
     return work
 

@@ -15,6 +15,7 @@ from ottla.lake.model.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.plan import Range
 from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_column, hash_text, stored_hash
+from ottla.lake.model.schema import numbers
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
 
@@ -281,7 +282,9 @@ class ParquetOutput:
 
 def _named_once(topics: Any) -> Any:
     """Return a column of one topic's name as a dictionary of one entry."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(topics), np.int32)), topics[:1])
+    return pa.DictionaryArray.from_arrays(
+        numbers(np.zeros(len(topics), np.int32), pa.int32()), topics[:1]
+    )
 
 
 # Spark's default, and the fastest codec if values are already compressed or encrypted. zstd makes

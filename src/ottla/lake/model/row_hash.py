@@ -33,6 +33,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ottla.lake.model.schema import byte_strings
+
 try:
     from ottla.lake._row_sums import bytes_sums as _bytes_sums_in_c
     from ottla.lake._row_sums import keyed as _keyed_in_c
@@ -320,18 +322,28 @@ def canonical_words(batch: pa.RecordBatch, sums: Sums = bytes_sums) -> list[Word
 
 
 def _integers(column: Any) -> Words:
-    values: Words = column.to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64)
-    return values
+    return _values(column).astype(np.int64).view(np.uint64)
+
+
+# Arrow's own conversion to numpy imports pandas, as `pa.array` does.
+def _values(column: Any) -> npt.NDArray[Any]:
+    """Return the values of a column of integers; of nulls any value."""
+    content = column.buffers()[1] or b""
+    found = np.frombuffer(content, f"i{column.type.bit_width // 8}")
+    return found[column.offset :][: len(column)]
+
+
+def _nulls(column: Any) -> npt.NDArray[np.bool_]:
+    """Return which values of a column that has nulls are null."""
+    known = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")
+    nulls: npt.NDArray[np.bool_] = known[column.offset :][: len(column)] == 0
+    return nulls
 
 
 def _milliseconds(column: Any) -> Words:
     micros = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-    if micros.null_count:
-        null = micros.is_null().to_numpy(zero_copy_only=False)
-        known: Words = (micros.fill_null(0).to_numpy() // 1000).view(np.uint64)
-        return np.where(null, _NULL_TIME, known)
-    values: Words = (micros.to_numpy(zero_copy_only=False) // 1000).view(np.uint64)
-    return values
+    values: Words = (_values(micros) // 1000).view(np.uint64)
+    return np.where(_nulls(micros), _NULL_TIME, values) if micros.null_count else values
 
 
 def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
@@ -348,7 +360,7 @@ def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
     sums, weighted = sums_of(content, offsets)
     lengths = (offsets[1:] - offsets[:-1]).view(np.uint64)
     if column.null_count:
-        null = column.is_null().to_numpy(zero_copy_only=False)
+        null = _nulls(column)
         lengths = np.where(null, NULL_LENGTH, lengths)
         # The bytes of a null are undefined and must not be counted.
         sums, weighted = np.where(null, 0, sums), np.where(null, 0, weighted)
@@ -360,7 +372,7 @@ def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
     if len(column.flatten()) == 0:
         zeros = np.zeros(len(column), np.uint64)
         return zeros, zeros, zeros
-    return _byte_words(pa.array(header_texts(column), pa.binary()), sums_of)
+    return _byte_words(byte_strings(header_texts(column)), sums_of)
 
 
 def header_texts(column: Any) -> list[bytes]:

@@ -1,7 +1,10 @@
 """The columns of a row as an Arrow schema; Spark sees the same names and types."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 HEADER_TYPE = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
@@ -62,3 +65,27 @@ def header_name_text(name: bytes) -> str:
 def header_name_bytes(text: str) -> bytes:
     """Return the bytes of a header name, from the result of `header_name_text`."""
     return bytes.fromhex(text.removeprefix(_MARK)) if text.startswith(_MARK) else text.encode()
+
+
+# numpy makes the buffers of these arrays, as `pa.array` imports pandas if it is installed. That
+# takes half a second of CPU time in each process that runs tasks.
+
+
+def byte_strings(values: Sequence[bytes | None], kind: Any = pa.binary()) -> Any:  # noqa: B008
+    """Return an Arrow array of `kind`: binary, or string if all values are UTF-8."""
+    filled = [value or b"" for value in values]
+    bounds = np.zeros(len(filled) + 1, np.int32)
+    np.cumsum([len(value) for value in filled], out=bounds[1:])
+    buffers = [bitmap([value is not None for value in values]), pa.py_buffer(bounds)]
+    return pa.Array.from_buffers(kind, len(filled), [*buffers, pa.py_buffer(b"".join(filled))])
+
+
+def numbers(values: npt.NDArray[Any], kind: Any, known: pa.Buffer | None = None) -> Any:
+    """Return an Arrow array of `kind`, whose values are the numbers, and null where not `known`."""
+    content = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [known, content])
+
+
+def bitmap(known: npt.ArrayLike) -> pa.Buffer:
+    """Return which values of an array are not null, as Arrow keeps it."""
+    return pa.py_buffer(np.packbits(np.asarray(known, np.bool_), bitorder="little"))

@@ -12,7 +12,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.schema import HEADER_TYPE, ROW_SCHEMA, header_name_text
+from ottla.lake.model.schema import (
+    HEADER_TYPE,
+    ROW_SCHEMA,
+    bitmap,
+    byte_strings,
+    header_name_text,
+    numbers,
+)
 from ottla.record import walk as walking
 from ottla.record.codec import Header, read_varlong
 from ottla.record.compression import Compression
@@ -150,8 +157,8 @@ class ColumnBuilder:
         far = (timestamps > _TIMESTAMP_MS_MAX) | (timestamps < -_TIMESTAMP_MS_MAX)
         if far.any() and not self._null_bad_timestamps:
             raise self._time_out_of_reach(timestamps, rows, int(np.flatnonzero(far)[0]))
-        mask = far if far.any() else None
-        if mask is not None:
+        known = bitmap(~far) if far.any() else None
+        if known is not None:
             self._bad_times.update(
                 zip(rows[far, walking.OFFSET].tolist(), timestamps[far].tolist(), strict=True)
             )
@@ -160,11 +167,11 @@ class ColumnBuilder:
                 _gathered(payload, rows, walking.KEY_POSITION, walking.KEY_LENGTH),
                 _gathered(payload, rows, walking.VALUE_POSITION, walking.VALUE_LENGTH),
                 _headers(payload, rows),
-                pa.repeat(pa.scalar(self._topic), count),
-                pa.repeat(pa.scalar(self._partition, pa.int32()), count),
-                pa.array(np.ascontiguousarray(rows[:, walking.OFFSET])),
-                pa.array(timestamps * 1000, mask=mask).cast(pa.timestamp("us", tz="UTC")),
-                pa.array(by_append.astype(np.int32)),
+                pa.repeat(byte_strings([self._topic.encode()], pa.string())[0], count),
+                numbers(np.full(count, self._partition, np.int32), pa.int32()),
+                numbers(rows[:, walking.OFFSET], pa.int64()),
+                numbers(timestamps * 1000, ROW_SCHEMA.field("timestamp").type, known),
+                numbers(by_append.astype(np.int32), pa.int32()),
             ],
             schema=ROW_SCHEMA,
         )
@@ -197,8 +204,7 @@ def _gathered(payload: bytes, rows: Columns, position_column: int, length_column
         np.cumsum(filled, out=places[1:])
         content = pa.allocate_buffer(int(places[-1]))
         _gather_in_c(payload, np.ascontiguousarray(positions), places, content)
-        known = pa.array(~null).buffers()[1] if null.any() else None
-        buffers = [known, pa.py_buffer(places), content]
+        buffers = [bitmap(~null) if null.any() else None, pa.py_buffer(places), content]
         return pa.Array.from_buffers(pa.binary(), len(rows), buffers)
     # Treat strings and the gaps between them as one array over the payload, and take every second
     # element.
@@ -219,9 +225,11 @@ def _headers(payload: bytes, rows: Columns) -> Any:
     if counts.any():
         np.cumsum(counts, out=offsets[1:])
     pairs = list(_pairs(payload, rows[counts > 0])) if offsets[-1] else []
-    elements = pa.array([{"key": name, "value": value} for name, value in pairs], HEADER_TYPE)
+    names = byte_strings([name.encode() for name, _ in pairs], pa.string())
+    values = byte_strings([value for _, value in pairs])
+    elements = pa.StructArray.from_arrays([names, values], fields=list(HEADER_TYPE))
     return pa.ListArray.from_arrays(
-        pa.array(offsets), elements, type=ROW_SCHEMA.field("headers").type
+        numbers(offsets, pa.int32()), elements, type=ROW_SCHEMA.field("headers").type
     )
 
 
