@@ -3,11 +3,8 @@
 import itertools
 import random
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
@@ -22,6 +19,7 @@ from ottla.lake.store.targets import open_store
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.table import CommitConflict
 from tests.integration.lake_stores.servers import BUCKET
+from tests.unit.lake.forked import exit_code_of
 from tests.unit.lake.tables import commit, written
 
 ROUNDS = 4
@@ -93,9 +91,7 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(target: str) -> None:
     """kill -9 after each step of a commit; the next load goes on from what counts."""
     rows = 0
     for number, step in enumerate(["manifest offered", "manifest written", "head written"]):
-        command = [sys.executable, "-c", KILLED, target, step, f"{number:032x}"]
-        killed = subprocess.run(command, check=False, cwd=Path(__file__).parents[3])
-        assert killed.returncode == -signal.SIGKILL
+        assert exit_code_of(KILLED, target, step, f"{number:032x}") == -signal.SIGKILL
         rows += 0 if step == "manifest offered" else 20
         table = open_table(target)
         newest, _ = table.latest()

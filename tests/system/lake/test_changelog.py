@@ -25,6 +25,7 @@ from ottla.client.admin.compaction import CompactAction
 from ottla.lake import CommitConflict, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.runners import murderous
+from tests.unit.lake.forked import begin, end_of, exit_code_of
 
 MakeTopic = Callable[..., str]
 Produce = Callable[..., None]
@@ -257,8 +258,8 @@ def test_killed_at_any_step_it_neither_loses_nor_repeats(
     writer = Writer(node, topic, 2)
     for step in STEPS:
         writer.write(60)
-        command = [sys.executable, "-c", KILLED, topic, str(tmp_path), node.bootstrap, step]
-        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL, step
+        arguments = (topic, str(tmp_path), node.bootstrap, step)
+        assert exit_code_of(KILLED, *arguments) == -signal.SIGKILL, step
     writer.write(5)
     keep(node, topic, tmp_path)
 
@@ -276,10 +277,10 @@ def test_killed_at_random_it_neither_loses_nor_repeats(
     writer = Writer(node, topic, 2)
     for _ in range(4):
         writer.write(60)
-        command = [sys.executable, "-c", KILLED, topic, str(tmp_path), node.bootstrap, "-"]
-        with subprocess.Popen(command) as process:
-            time.sleep(writer.chance.uniform(0.5, 2.5))
-            process.kill()
+        process = begin(KILLED, topic, str(tmp_path), node.bootstrap, "-")
+        time.sleep(writer.chance.uniform(0.0, 0.8))
+        process.kill()
+        end_of(process)
     keep(node, topic, tmp_path)
     assert rows(tmp_path) == writer.rows()
     assert problems(tmp_path, node) == []

@@ -31,6 +31,7 @@ from ottla.lake.edges.planned_load import look
 from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.layout import ROW_HASH
 from ottla.lake.model.schema import ROW_SCHEMA
+from tests.unit.lake.forked import exit_code_of
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -141,8 +142,8 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(
     topic = make_topic(node, partitions=2)
     for turn, step in enumerate(STEPS):
         produce(node, topic, turn * 100, turn * 100 + 100)
-        command = [sys.executable, "-c", KILLED, topic, str(tmp_path), node.bootstrap, kind, step]
-        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL, step
+        arguments = (topic, str(tmp_path), node.bootstrap, kind, step)
+        assert exit_code_of(KILLED, *arguments) == -signal.SIGKILL, step
     ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
 
     assert values_by_format(tmp_path, kind) == numbered(0, 100 * len(STEPS))

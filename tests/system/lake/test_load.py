@@ -26,6 +26,7 @@ from ottla.lake.model.plan import joined
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.runners import murderous
+from tests.unit.lake.forked import exit_code_of
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -105,8 +106,8 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(
     topic = make_topic(node, partitions=2)
     for turn, step in enumerate(STEPS):
         produce(node, topic, turn * 100, turn * 100 + 100)
-        command = [sys.executable, "-c", KILLED, topic, str(tmp_path), node.bootstrap, step]
-        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL, step
+        arguments = (topic, str(tmp_path), node.bootstrap, step)
+        assert exit_code_of(KILLED, *arguments) == -signal.SIGKILL, step
     ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
 
     assert values(tmp_path) == numbered(0, 100 * len(STEPS))

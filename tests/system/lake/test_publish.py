@@ -3,10 +3,9 @@
 import json
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake import Fields, PublishPace, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.test_sink import committed
+from tests.unit.lake.forked import begin, end_of
 
 MakeTopic = Callable[..., str]
 Produce = Callable[..., None]
@@ -221,7 +221,7 @@ def test_second_run_at_once_fences_the_first(
     require_all(node, topic, 100)
 
 
-def child(node: Node, topic: str, folder: Path, step: str) -> "subprocess.Popen[bytes]":
+def child(node: Node, topic: str, folder: Path, step: str) -> ForkServerProcess:
     """A publish in a process of its own, which kills itself at the third time of `step`."""
     program = f"""
 import os, ottla.lake
@@ -233,7 +233,7 @@ def at(step):
 ottla.lake.publish({str(folder)!r}, {topic!r}, bootstrap={node.bootstrap!r}, on_step=at,
     fields=ottla.lake.Fields(key="k"), transaction_records=50, pace=ottla.lake.PublishPace(20_000))
 """
-    return subprocess.Popen([sys.executable, "-c", program])
+    return begin(program)
 
 
 def test_publish_is_exact_killed_at_any_step_and_at_random(
@@ -245,12 +245,12 @@ def test_publish_is_exact_killed_at_any_step_and_at_random(
     for step in (*STEPS, "", "", ""):
         process = child(node, topic, tmp_path, step)
         if step:
-            assert process.wait(120) == -signal.SIGKILL
+            assert end_of(process) == -signal.SIGKILL
         else:
-            time.sleep(chance.uniform(0.5, 1.5))
+            time.sleep(chance.uniform(0.0, 0.5))
             process.kill()
-            process.wait(120)
-    assert child(node, topic, tmp_path, "").wait(120) == 0
+            end_of(process)
+    assert end_of(child(node, topic, tmp_path, "")) == 0
     require_all(node, topic, 6_000)
 
 
@@ -259,6 +259,6 @@ def test_publish_is_exact_on_kafka(kafka_node: Node, make_topic: MakeTopic, tmp_
     topic = make_topic(kafka_node, partitions=3)
     write_lines(tmp_path, 0, 2_000, 300)
     for step in STEPS:
-        assert child(kafka_node, topic, tmp_path, step).wait(120) == -signal.SIGKILL
-    assert child(kafka_node, topic, tmp_path, "").wait(120) == 0
+        assert end_of(child(kafka_node, topic, tmp_path, step)) == -signal.SIGKILL
+    assert end_of(child(kafka_node, topic, tmp_path, "")) == 0
     require_all(kafka_node, topic, 2_000)

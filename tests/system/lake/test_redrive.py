@@ -2,10 +2,7 @@
 
 import asyncio
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,23 +16,25 @@ from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.lake import Decode, Format, columns, run_here
 from ottla.lake.write.dead_letters import letters_of_table, redrive_table
+from tests.unit.lake.forked import exit_code_of
 
 MakeTopic = Callable[..., str]
 LETTERS = 510  # More than one portion.
 STEPS = ("settled", "noted", "sent", "marked", "committed", "done")
 
 
-def main() -> None:
-    """Redrive, and be killed at a step's turn: in a process of its own."""
-    bootstrap, target, to, step, turn = sys.argv[1:]
-    left = [int(turn)]
-
-    def kill(done: str) -> None:
-        left[0] -= done == step
-        if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    asyncio.run(redrive_table(bootstrap, target, lambda _one: True, to=to, on_step=kill))
+# Redrives, and is killed at a step's turn.
+KILLED = """
+import asyncio, os, signal, sys
+from ottla.lake.write.dead_letters import redrive_table
+bootstrap, target, to, step, turn = sys.argv[1:]
+left = [int(turn)]
+def kill(done):
+    left[0] -= done == step
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(redrive_table(bootstrap, target, lambda _one: True, to=to, on_step=kill))
+"""
 
 
 @pytest.fixture
@@ -92,9 +91,8 @@ def test_killed_at_any_step_each_letter_is_sent_once(
         to = make_topic(node, partitions=1)
         for mark in (table / "_ottla" / "redriven").glob("*"):
             mark.unlink()
-        command = [sys.executable, "-m", __spec__.name, node.bootstrap, str(table), to, step]
-        done = subprocess.run([*command, str(turn)], check=False)
-        assert done.returncode == -signal.SIGKILL
+        arguments = (node.bootstrap, str(table), to, step, str(turn))
+        assert exit_code_of(KILLED, *arguments) == -signal.SIGKILL
         redrive(node, table, to)
         assert committed(node, to) == Counter(b"bad %d" % n for n in range(LETTERS)), step
         assert all(one.redriven for one in letters_of_table(str(table)))
@@ -114,7 +112,3 @@ def test_what_the_brokers_have_forgotten_is_not_guessed(
     with pytest.raises(OttlaError, match=r"not known any more.*--again"):
         redrive(node, table, to)
     assert redrive(node, table, to, again=True) == LETTERS
-
-
-if __name__ == "__main__":
-    main()

@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +11,6 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from rig.nodes import Node
-from rig.paths import ROOT
 
 import ottla.lake
 from ottla.base.errors import OttlaError
@@ -25,6 +22,7 @@ from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import CommitConflict
 from ottla.lake.write.dead_letters import letters_of_table, redrive_table
+from tests.unit.lake.forked import exit_code_of
 from tests.unit.lake.logged import readers
 from tests.unit.lake.upkeep.test_compacting import FORMATS
 
@@ -362,8 +360,7 @@ def test_killed_at_any_step_it_is_the_old_rows_or_the_new_ones(
     code = KILLED.format(
         topic=topic, folder=str(tmp_path), bootstrap=node.bootstrap, step=step, times=times
     )
-    killed = subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT)
-    assert killed.returncode == -signal.SIGKILL
+    assert exit_code_of(code) == -signal.SIGKILL
     found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
     assert (found.problems, found.rows) == ([], 27 if is_done else 24)
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +26,7 @@ from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.table import CommitConflict, WriterFenced
+from tests.unit.lake.forked import exit_code_of
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, data_file, rows, written
 
@@ -327,8 +326,7 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(
 ) -> None:
     """kill -9 after each step: the next load goes on from what is visible (P12, P14)."""
     code = KILLED.format(step=step, folder=str(tmp_path), kind=kind, load_id=LOAD_A)
-    killed = subprocess.run([sys.executable, "-c", code], check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert exit_code_of(code) == -signal.SIGKILL
 
     table = open_table(str(tmp_path))
     newest, _ = table.latest()

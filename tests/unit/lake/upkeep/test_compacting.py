@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.table import CommitConflict
+from tests.unit.lake.forked import exit_code_of
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 
@@ -156,8 +155,7 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(
     """kill -9 after each step: what is visible is the table before or after, whole (P12)."""
     loaded(tmp_path, kind)
     code = KILLED.format(step=step, folder=str(tmp_path))
-    killed = subprocess.run([sys.executable, "-c", code], check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert exit_code_of(code) == -signal.SIGKILL
     assert len(ottla.lake.files(str(tmp_path))) == (2 if step in STEPS[3:] else 6)
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
 

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table
+from tests.unit.lake.forked import exit_code_of
 from tests.unit.lake.logged import readers
 from tests.unit.lake.upkeep.test_compacting import FORMATS, loaded, proven, table_rows
 
@@ -208,8 +207,7 @@ def test_killed_at_any_step_it_is_run_again(tmp_path: Path, kind: Format, step: 
     loaded(tmp_path, kind)
     compacted(tmp_path)
     code = KILLED.format(step=step, folder=str(tmp_path))
-    killed = subprocess.run([sys.executable, "-c", code], check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert exit_code_of(code) == -signal.SIGKILL
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
     assert proven(tmp_path).expired == ([(1, 3)] if step == "file deleted" else [])
 
