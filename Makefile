@@ -20,9 +20,9 @@ help:
 	@echo "make suites  other projects' tests against Ottla and Apache Kafka: SUITES=\"kgo streams\""
 	@echo "make rig     Java and the jars that tests and measurements use"
 
-# Byte code as pip writes it for what it installs: else each broker's start compiles all sources.
+# Byte code as pip writes it for what it installs: else each start of a process compiles its sources.
 venv: $(INSTALLED) $(COMPILED)
-	@$(PY) -m compileall -q src
+	@$(PY) -m compileall -q src rig verify chaos
 
 $(PY):
 	@test -n "$(BASE_PYTHON)" || { echo "Ottla needs Python 3.11 or newer"; exit 1; }

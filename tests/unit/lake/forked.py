@@ -7,7 +7,7 @@ import multiprocessing
 import sys
 from multiprocessing.context import ForkServerProcess
 
-_server = multiprocessing.get_context("forkserver")
+SERVER = multiprocessing.get_context("forkserver")
 _IMPORTED = [
     "ottla.lake.edges.public",
     "ottla.lake.tables.delta",
@@ -15,12 +15,12 @@ _IMPORTED = [
     "tests.unit.lake.tables",
 ]
 _LIMIT_SECONDS = 200
+SERVER.set_forkserver_preload(_IMPORTED)
 
 
 def begin(program: str, *arguments: str) -> ForkServerProcess:
     """Start a program, with `arguments` in `sys.argv` after its name; it can be killed."""
-    _server.set_forkserver_preload(_IMPORTED)
-    child = _server.Process(target=_run, args=(program, arguments))
+    child = SERVER.Process(target=_run, args=(program, arguments))
     child.start()
     return child
 

@@ -1,6 +1,5 @@
 """Processes that commit to one table at once, and processes that are killed while they do."""
 
-import multiprocessing
 import random
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 import ottla.lake
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.table import CommitConflict
+from tests.unit.lake.forked import SERVER
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import written
 
@@ -47,10 +47,9 @@ def compete(folder: str, kind: str, rounds: int, together: Barrier, results: Any
 
 def race(folder: Path, kind: str, rounds: int) -> list[list[int]]:
     """The versions that each of two processes has committed."""
-    context = multiprocessing.get_context("spawn")
-    together, results = context.Barrier(2), context.Queue()
+    together, results = SERVER.Barrier(2), SERVER.Queue()
     runners = [
-        context.Process(target=compete, args=(str(folder), kind, rounds, together, results))
+        SERVER.Process(target=compete, args=(str(folder), kind, rounds, together, results))
         for _ in range(2)
     ]
     for one in runners:
