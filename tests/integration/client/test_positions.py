@@ -77,3 +77,30 @@ def test_an_answer_to_a_fetch_from_before_a_seek_is_not_returned() -> None:
         return found
 
     assert asyncio.run(run()) == [b"%d" % number for number in range(6)]
+
+
+def test_an_error_of_a_fetch_from_before_a_seek_is_not_raised() -> None:
+    """It came before the program moved on, and says nothing of the new position."""
+    failed = asyncio.Event()
+
+    class DamagedLog(ScriptedLog):
+        def answer(self, offset: int) -> bytes:
+            # After three damaged answers the consumer has an error for the next poll.
+            if self.fetched_offsets.count(4) > 3:
+                failed.set()
+            return batch(0, b"0", b"1")
+
+    async def run() -> list[bytes | None]:
+        log = DamagedLog({}, end=6)
+        async with log.serve() as broker:
+            options = ConsumerOptions(
+                auto_offset_reset="none", retry_backoff_ms=1, retry_backoff_max_ms=1
+            )
+            async with Consumer(broker.bootstrap, **options) as consumer:
+                await consumer.assign([PARTITION])
+                consumer.seek(PARTITION, 4)
+                await failed.wait()
+                consumer.seek(PARTITION, 0)
+                return [record.value for record in await consumer.poll(60)]
+
+    assert asyncio.run(run()) == [b"0", b"1"]

@@ -487,7 +487,7 @@ class Consumer(OtherNames):
         return True
 
     def _raise_failure(self) -> None:
-        failure, self._fetcher.failure = self._fetcher.failure, None
+        failure = self._fetcher.take_failure()
         if failure is not None:
             raise failure
 

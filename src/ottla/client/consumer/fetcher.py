@@ -121,8 +121,8 @@ class Fetcher:
         self._on_ready = on_ready
         self.states: dict[TopicPartition, PartitionState] = {}
         self.ready: deque[Fetched] = deque()
-        # A permanent error; the next poll raises it.
-        self.failure: OttlaError | None = None
+        # A permanent error, and the partition and the term that it is about, if it is about one.
+        self._failure: tuple[OttlaError, PartitionState | None, int] | None = None
         self._under_way: dict[tuple[int, str], frozenset[TopicPartition]] = {}
         self._isolation_level = isolation_level(options)
         self._waiting = Waiting(cluster, backoff(options), self.pump)
@@ -132,7 +132,7 @@ class Fetcher:
             start_rule(options),
             self._isolation_level,
             on_known=self._on_positions,
-            on_failure=self._on_failure,
+            on_failure=self.fail,
         )
 
     # -- partitions
@@ -319,9 +319,18 @@ class Fetcher:
         self._on_ready()
         self.pump()
 
-    def _on_failure(self, failure: OttlaError) -> None:
-        self.failure = failure
+    def fail(self, error: OttlaError, state: PartitionState | None = None) -> None:
+        """Let the next poll raise an error, unless the program moves that partition before."""
+        self._failure = (error, state, -1 if state is None else state.term)
         self._on_ready()
+
+    def take_failure(self) -> OttlaError | None:
+        """Return the error to raise now, once."""
+        failure, self._failure = self._failure, None
+        if failure is None:
+            return None
+        error, state, term = failure
+        return error if state is None or state.term == term else None
 
     # -- answers
 
@@ -340,7 +349,7 @@ class Fetcher:
                     self._on_error(entry[0], data)
                 else:
                     self._on_data(entry[0], data)
-        if len(self.ready) > came or self.failure is not None:
+        if len(self.ready) > came:
             self._on_ready()
 
     def _on_data(self, state: PartitionState, data: PartitionData) -> None:
@@ -374,10 +383,11 @@ class Fetcher:
         state.damaged_answers += 1
         if state.damaged_answers >= _DAMAGED_ANSWERS_MAX:
             state.damaged_answers = 0
-            self.failure = CorruptBatch(
+            problem = CorruptBatch(
                 f"{state.topic}-{state.partition} cannot be read at offset {state.fetch_offset}: "
                 f"{damage.message}. Restore the partition from a replica or a copy, or seek past it"
             )
+            self.fail(problem, state)
 
     def _on_error(self, state: PartitionState, data: PartitionData) -> None:
         code = code_of(data.error_code)
@@ -389,7 +399,8 @@ class Fetcher:
                 self._waiting.refresh()
         else:
             needed = [Needs("read", "topic", state.topic)]
-            self.failure = refused(code, f"read {state.topic}-{state.partition}", None, needed)
+            what = f"read {state.topic}-{state.partition}"
+            self.fail(refused(code, what, None, needed), state)
 
     def _on_out_of_range(self, state: PartitionState) -> None:
         if state.buffered_bytes > 0:
@@ -398,11 +409,12 @@ class Fetcher:
         elif (reset_to := start_rule(self._options)) is not None:
             state.forget_position(reset_to)
         else:
-            self.failure = OffsetOutOfRange(
+            problem = OffsetOutOfRange(
                 f"offset {state.fetch_offset} of {state.topic}-{state.partition} is not in the "
                 "log; ask `beginning_offsets` and `end_offsets` what is, and seek, or let "
                 "auto_offset_reset be 'earliest' or 'latest'"
             )
+            self.fail(problem, state)
 
     async def close(self) -> None:
         """Stop fetching."""

@@ -120,7 +120,7 @@ class Positions:
         isolation_level: int,
         *,
         on_known: Callable[[], None],
-        on_failure: Callable[[OttlaError], None],
+        on_failure: Callable[[OttlaError, PartitionState | None], None],
     ) -> None:
         self._cluster = cluster
         self._waiting = waiting
@@ -184,7 +184,7 @@ class Positions:
             )
             state.seek(parting, end.leader_epoch)
         else:
-            self._on_failure(LogTruncated(state.topic_partition, state.position, parting))
+            self._on_failure(LogTruncated(state.topic_partition, state.position, parting), state)
             self._waiting.delay([state])
 
     # -- without a position
@@ -216,7 +216,7 @@ class Positions:
                     self._cluster, dict.fromkeys((s.topic_partition for s in missing), LATEST)
                 )
         except OttlaError as error:
-            self._on_failure(error)
+            self._on_failure(error, None)
             return
         finally:
             for state in states:

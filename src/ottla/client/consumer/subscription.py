@@ -193,11 +193,12 @@ class GroupSession:
             reset_to = start_rule(self._options)
             state.forget_position(reset_to)
             if reset_to is None:
-                self._fetcher.failure = ClientError(
+                error = ClientError(
                     ErrorCode.OFFSET_OUT_OF_RANGE,
                     f"group {self.coordinator.group_id!r} has no committed offset for "
                     f"{partition}; commit one, seek, or set auto_offset_reset",
                 )
+                self._fetcher.fail(error, state)
 
     # -- commits
 
