@@ -4,6 +4,7 @@ Its imports are most of what a program costs that ends itself after a step of a 
 """
 
 import multiprocessing
+import os
 import sys
 from multiprocessing.context import ForkServerProcess
 
@@ -20,7 +21,7 @@ SERVER.set_forkserver_preload(_IMPORTED)
 
 def begin(program: str, *arguments: str) -> ForkServerProcess:
     """Start a program, with `arguments` in `sys.argv` after its name; it can be killed."""
-    child = SERVER.Process(target=_run, args=(program, arguments))
+    child = SERVER.Process(target=_run, args=(program, arguments, dict(os.environ)))
     child.start()
     return child
 
@@ -36,6 +37,8 @@ def exit_code_of(program: str, *arguments: str) -> int | None:
     return end_of(begin(program, *arguments))
 
 
-def _run(program: str, arguments: tuple[str, ...]) -> None:
+def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
     sys.argv = ["program", *arguments]
     exec(program, {"__name__": "__main__"})
