@@ -10,6 +10,7 @@ while CI=true.
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,6 +56,18 @@ class Part:
         return [*self.paths, *ignored]
 
 
+# Far more than the tests write that write in memory.
+_MEMORY_BYTES_MIN = 2 << 30
+
+
+def _in_memory() -> tuple[tuple[str, str], ...]:
+    """Surroundings of tests that write many small files, where the system keeps some in memory."""
+    folder = Path("/dev/shm")
+    if not folder.is_dir() or shutil.disk_usage(folder).free < _MEMORY_BYTES_MIN:
+        return ()
+    return (("TMPDIR", str(folder)), ("PYTEST_ADDOPTS", "-o tmp_path_retention_policy=failed"))
+
+
 _JAVA = "test_java_*.py"
 _LAKE_A_TO_F = "test_[a-f]*.py"
 _LAKE_G_TO_R = "test_[g-r]*.py"
@@ -70,9 +83,9 @@ PARTS = (
     Part("cli", ("tests/system/cli",), 900),
     Part("lake, the rest", ("tests/system/lake",), 1500, without="test_[a-r]*.py"),
     Part("clients, Java", ("tests/system/clients",), 720, only=_JAVA),
-    Part("unit, lake", ("tests/unit/lake",), 1500),
+    Part("unit, lake", ("tests/unit/lake",), 1500, _in_memory()),
     Part("client", ("tests/integration/client",), 600),
-    Part("unit", ("tests/unit",), 1500, without="unit/lake"),
+    Part("unit", ("tests/unit",), 1500, _in_memory(), without="unit/lake"),
     Part("papers", ("tests/system/papers",), 720),
     Part("broker", ("tests/integration/broker",), 900),
     Part("stores", ("tests/integration/lake_stores",), 720),
@@ -85,12 +98,13 @@ PARTS = (
     Part("docs", ("tests/system/docs",), 900),
     Part("replication", ("tests/integration/replication",), 300),
     Part("testing", ("tests/integration/testing",), 360),
-    Part("platforms", ("tests/system/platforms",), 360),
-    Part("walk", ("tests/integration/walk",), 360),
-    Part("verify", ("tests/integration/verify",), 300),
-    Part("storage", ("tests/integration/storage",), 300),
-    Part("badinput", ("tests/integration/bad_input",), 300),
-    Part("suites", ("tests/system/suites",), 300),
+    Part("platforms", ("tests/system/platforms", "tests/system/suites"), 360),
+    Part(
+        "verify",
+        ("tests/integration/walk", "tests/integration/scenarios", "tests/integration/verify"),
+        360,
+    ),
+    Part("bad input", ("tests/integration/bad_input", "tests/integration/storage"), 360),
 )
 # The kinds of tests that have a folder for each subject.
 KINDS = ("integration", "system")
