@@ -114,3 +114,15 @@ def test_a_member_of_the_cluster_starts_by_itself_from_its_file(tmp_path: Path) 
         broker.send_signal(signal.SIGTERM)
         assert broker.wait(120) == 0
     assert "may read" not in said
+
+
+def test_a_broker_on_each_core_is_secured_like_several(tmp_path: Path) -> None:
+    """One authority, one administrator and one store for all brokers of the unit."""
+    with started(tmp_path / "data", "--cores", "2", "--secure") as answer:
+        run = Command(answer["bootstrap"])
+        config = ("--config", answer["client_properties"])
+        run("topic", "create", "t", "--partitions", "2", *config)
+        described = run("topic", "describe", "t", *config, "-o", "json").json
+        assert {partition["leader"] for partition in described["partitions"]} == {1, 2}
+        run("produce", "t", *config, stdin="a\nb\n")
+        assert sorted(run("consume", "t", "-n", "2", *config).lines) == ["a", "b"]
