@@ -42,6 +42,7 @@ MODULES = (
     "idle_isr",
     "thousand_partitions",
     "many_partitions",
+    "ten_thousand",
     "flush_ways",
     "loops",
     "transactions",

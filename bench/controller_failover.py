@@ -5,13 +5,12 @@ Timed until both brokers left tell of no partition that the dead one leads. It l
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.clusters import create_topic, each_alone
 from bench.figures import AT_MOST, Figure, Scale, spread
-from bench.leaders import controller
-from ottla.client.admin.partitions import ElectionKind
-from ottla.client.sync import Admin
+from bench.leaders import controller, elect_all_preferred
 from rig.clusters import Cluster, Member
 from rig.metadata import Seen, ask
 from rig.probe import connect
@@ -56,11 +55,10 @@ def _rounds(cluster: Cluster, partitions: int, rounds: int) -> list[Failover]:
     topic = create_topic(cluster, partitions)
     found = []
     for _ in range(rounds):
-        with Admin(cluster.bootstrap) as admin:
-            admin.partitions.elect_leaders(ElectionKind.PREFERRED, None)
+        elect_all_preferred(cluster)
         cluster.wait_until_in_sync(topic)
         victim = cluster.members[controller(cluster)]
-        found.append(_once(cluster, victim, topic))
+        found.append(kill(cluster, victim, topic))
         print(f"   {cluster.name:<6} {found[-1].led} partitions, {found[-1].seconds:.3f} s")
         victim.start()
         cluster.wait_until_formed()
@@ -68,12 +66,16 @@ def _rounds(cluster: Cluster, partitions: int, rounds: int) -> list[Failover]:
     return found
 
 
-def _once(cluster: Cluster, victim: Member, topic: str) -> Failover:
+def kill(
+    cluster: Cluster, victim: Member, topic: str, then: Callable[[], object] = lambda: None
+) -> Failover:
+    """Kill `victim`, call `then`, and wait until the others lead all partitions of `topic`."""
     left = [member for member in cluster.running if member is not victim]
     before = cluster.seen_by(left[0].number, [topic])
     led = sum(p.leader == victim.number for p in before.topics[topic].values())
     began_s = time.perf_counter()
     victim.kill()
+    then()
     connections = [connect(member.port) for member in left]
     deadline_s = began_s + _PATIENCE_S
     while not all(_led_anew(ask(each, [topic]), victim.number, topic) for each in connections):

@@ -79,6 +79,12 @@ def move_leader(cluster: Cluster, topic: str, target: int, partition: int = 0) -
     )
 
 
+def elect_all_preferred(cluster: Cluster) -> None:
+    """Let the first replica of every partition lead."""
+    with Admin(cluster.bootstrap) as admin:
+        admin.partitions.elect_leaders(ElectionKind.PREFERRED, None)
+
+
 def elect_preferred(cluster: Cluster, topic: str, partition: int = 0) -> None:
     """Let the first replica lead. Raises ClientError where the controller refuses."""
     at = TopicPartition(topic, partition)

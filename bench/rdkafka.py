@@ -13,9 +13,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from bench.steady import FAST, FAST_PRODUCER
+
 _RECORD_BYTES = 100
 _CHUNK = 10_000
 _WARM_UP_ROUNDS = 40
+_PATIENCE_S = 180.0
 
 
 def produce(
@@ -115,6 +118,75 @@ def consume(
     return result
 
 
+def group(bootstrap: str, topic: str, records: int) -> dict[str, Any]:
+    """Read so many records of all partitions as the one member of a new group."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"group-{time.time_ns()}",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    cpu_s, began_s = time.process_time(), time.perf_counter()
+    consumer.subscribe([topic])
+    done = 0
+    while done < records:
+        done += sum(message.error() is None for message in consumer.consume(_CHUNK, 0.1))
+        if time.perf_counter() - began_s > _PATIENCE_S:
+            raise RuntimeError(f"{done} of {records} records came in {_PATIENCE_S} s")
+    result = _result(done, began_s, cpu_s)
+    consumer.close()
+    return result
+
+
+def follow(bootstrap: str, topic: str, leader: int) -> dict[str, Any]:
+    """Produce to and consume from all partitions that `leader` leads, once before a line of input.
+
+    Then again: the seconds from that line until all records were acknowledged, and all were read.
+    """
+    fast = {"bootstrap.servers": bootstrap, **FAST, "log_level": 0}
+    producer = Producer({**fast, **FAST_PRODUCER, "acks": "all", "linger.ms": 0})
+    consumer = Consumer({**fast, "group.id": "follow", "fetch.error.backoff.ms": 10})
+    found = producer.list_topics(topic, 30).topics[topic].partitions.values()
+    led = [partition.id for partition in found if partition.leader == leader]
+    consumer.assign([TopicPartition(topic, index, 0) for index in led])
+    _once_each(producer, consumer, topic, led)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    produce_s, consume_s = _once_each(producer, consumer, topic, led)
+    return {"produce_s": produce_s, "consume_s": consume_s}
+
+
+def _once_each(
+    producer: Producer, consumer: Consumer, topic: str, partitions: list[int]
+) -> tuple[float, float]:
+    """Send a record to each partition; seconds until all are acknowledged, and all are read."""
+    waiting, unread = set(partitions), set(partitions)
+    produce_s = consume_s = 0.0
+    began_s = time.perf_counter()
+
+    def note(error: object, message: Any) -> None:
+        if error is not None:
+            raise RuntimeError(str(error))
+        waiting.discard(message.partition())
+
+    for index in partitions:
+        producer.produce(topic, b"here", partition=index, on_delivery=note)
+    while waiting or unread:
+        producer.poll(0.002)
+        for message in consumer.consume(_CHUNK, 0.002):
+            if message.error() is None:
+                unread.discard(message.partition())
+        now_s = time.perf_counter() - began_s
+        if now_s > _PATIENCE_S:
+            raise RuntimeError(f"{len(waiting)} are not acknowledged, {len(unread)} not read")
+        produce_s = now_s if waiting or not produce_s else produce_s
+        consume_s = now_s if unread or not consume_s else consume_s
+    return produce_s, consume_s
+
+
 def _result(records: int, began_s: float, cpu_s: float) -> dict[str, Any]:
     return {
         "records": records,
@@ -126,12 +198,13 @@ def _result(records: int, began_s: float, cpu_s: float) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("produce", "trickle", "consume"))
+    parser.add_argument("action", choices=("produce", "trickle", "consume", "group", "follow"))
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
-    parser.add_argument("--records", type=int, required=True)
+    parser.add_argument("--records", type=int, default=0)
     parser.add_argument("--acks", default="all")
     parser.add_argument("--partitions", type=int, default=0, help="send to each of them in turn")
+    parser.add_argument("--leader", type=int, help="use the partitions that this broker leads")
     parser.add_argument("--authority", help="speak TLS, and trust this certificate")
     chosen = parser.parse_args()
     if chosen.action == "produce":
@@ -140,6 +213,10 @@ def main() -> int:
         )
     elif chosen.action == "trickle":
         result = trickle(chosen.bootstrap, chosen.topic, chosen.records, chosen.partitions)
+    elif chosen.action == "group":
+        result = group(chosen.bootstrap, chosen.topic, chosen.records)
+    elif chosen.action == "follow":
+        result = follow(chosen.bootstrap, chosen.topic, chosen.leader)
     else:
         result = consume(chosen.bootstrap, chosen.topic, chosen.records, chosen.authority)
     print(json.dumps(result))

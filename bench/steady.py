@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 _CLOSING_S = 60.0
 # It learns soon of a leader that is gone, moved, or silent.
-_FAST = {
+FAST = {
     "retry.backoff.ms": 10,
     "retry.backoff.max.ms": 20,
     "reconnect.backoff.ms": 10,
@@ -25,10 +25,9 @@ _FAST = {
     # It ends its quick search with the first answer that names a leader, though that be the dead
     # one, if it asked sooner than brokers can know; the next search is this one.
     "topic.metadata.refresh.interval.ms": 200,
-    "request.timeout.ms": 500,
     "socket.timeout.ms": 1000,
-    "message.timeout.ms": 120_000,
 }
+FAST_PRODUCER = {"request.timeout.ms": 500, "message.timeout.ms": 120_000}
 
 
 class Steady:
@@ -47,7 +46,8 @@ class Steady:
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 0,
-                **_FAST,
+                **FAST,
+                **FAST_PRODUCER,
                 "log_level": 0,
             }
         )
