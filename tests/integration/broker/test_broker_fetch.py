@@ -99,6 +99,42 @@ def test_files_are_served_like_memory(tmp_path):
     run(scenario())
 
 
+def test_small_records_of_many_partitions_need_no_descriptor_each(tmp_path):
+    """They are read at once; larger ones wait in their files, in few partitions of an answer.
+
+    A consumer may fetch ten thousand partitions at once, and a process has few descriptors.
+    """
+
+    def of_all(offset):
+        request = fetch("a", offset, max_bytes=1 << 30)
+        (asked,) = request.topics[0].partitions
+        request.topics[0].partitions = [
+            FetchPartition(
+                partition=index,
+                fetch_offset=asked.fetch_offset,
+                partition_max_bytes=asked.partition_max_bytes,
+            )
+            for index in range(1_010)
+        ]
+        return request
+
+    async def scenario():
+        settings = {"num.partitions": "1010", "log.flush.policy": "os"}
+        settings["log.dirs"] = str(tmp_path / "logs")
+        async with connected(settings, filesystem=OsFileSystem()) as (_, client):
+            for offset, value, readable in ((0, b"small", 1_010), (1, bytes(2_000), 1_000)):
+                for index in range(1_010):
+                    request = produce("a", batch(value), partition=index, acks=1)
+                    assert produced(await client.call(request, 9)).error_code == 0
+                answer = await client.call(of_all(offset), 12)
+                found = [part.records for part in answer.responses[0].partitions]
+                assert [values_in(records) for records in found] == [[value]] * readable + [[]] * (
+                    1_010 - readable
+                )
+
+    run(scenario())
+
+
 def test_a_batch_is_never_cut_and_the_first_is_always_sent():
     """KIP-74: progress is possible with any limit; limits hold for all after the first."""
 

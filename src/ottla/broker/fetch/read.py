@@ -1,8 +1,9 @@
 """Reads for a fetch request: locates the slices of the partitions' logs for the answer.
 
 No records are read from disk here. A slice is located through the index, and its bytes go from the
-page cache to the socket when the connection sends them. Only records below the high watermark
-(for read_committed: below the last stable offset) are visible (P15).
+page cache to the socket when the connection sends them; only a few bytes are read at once, if they
+are cached. Only records below the high watermark (for read_committed: below the last stable offset)
+are visible (P15).
 """
 
 from collections.abc import Iterable
@@ -13,12 +14,18 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.network.output import read_warm
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Slice
 from ottla.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
 from ottla.wire.parts import FileRegion
 
 _NO_EPOCH = -1
+# A slice of at most this size is read at once if it is in the page cache. Otherwise its file gets
+# another descriptor until the answer is sent, which takes two more system calls.
+_SMALL_BYTES = 1024
+# The most such descriptors in one answer; a process has few more than its logs need.
+FILE_REGIONS_MAX = 1000
 
 
 @dataclass(slots=True)
@@ -35,6 +42,8 @@ class Read:
     readable: list[Partition | None] = field(default_factory=list)
     # The requested offset of each of `partitions`.
     offsets: dict[Partition, int] = field(default_factory=dict)
+    # How many slices will be read from their files when the answer is sent.
+    file_regions: int = 0
 
     def add_denied(self, denied: Iterable[tuple[PartitionKey, PartitionData]]) -> None:
         """Add answers for partitions whose topics the client may not read."""
@@ -131,12 +140,14 @@ def _read_one(
     end = last_stable_offset if committed else high_watermark
     nothing_yet = found.size_bytes == 0
     size = min(what.max_bytes, budget)
-    if offset >= end or (size <= 0 and not nothing_yet):
+    is_full = (size <= 0 and not nothing_yet) or found.file_regions >= FILE_REGIONS_MAX
+    if offset >= end or is_full:
         return answer, 0
     located = log.read(offset, max(size, 0), max_offset=end, min_one_batch=nothing_yet)
     if located is None or located.size == 0:
         return answer, 0
-    answer.records = as_part(located)
+    answer.records = part = as_part(located)
+    found.file_regions += part.__class__ is FileRegion
     if committed:
         answer.aborted_transactions = [
             AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
@@ -146,9 +157,9 @@ def _read_one(
 
 
 def as_part(located: Slice) -> FileRegion | bytes:
-    """Convert a slice of a log to a part of an answer, without reading a slice of a file.
+    """Convert a slice of a log to a part of an answer.
 
-    Raises StorageError.
+    A slice of a file is read only if it is small and in the page cache. Raises StorageError.
     """
     descriptor = located.file.fileno()
     if descriptor is None:
@@ -156,6 +167,10 @@ def as_part(located: Slice) -> FileRegion | bytes:
             return located.file.pread(located.size, located.position)
         except OSError as error:
             raise storage_error(error, located.file.path, "read") from error
+    if located.size <= _SMALL_BYTES:
+        content = bytearray(located.size)
+        if read_warm(descriptor, located.position, memoryview(content)) == located.size:
+            return bytes(content)
     return FileRegion(descriptor, located.position, located.size)
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.fetch.read import as_part, failed
+from ottla.broker.fetch.read import FILE_REGIONS_MAX, as_part, failed
 from ottla.broker.fetch.reply import by_topic
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
@@ -25,6 +25,7 @@ from ottla.wire.messages.fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
+from ottla.wire.parts import FileRegion
 
 
 class ReplicaEntry:
@@ -316,10 +317,11 @@ class ReplicaSession:
     def respond(self, max_bytes: int, now_ms: int) -> FetchResponse:
         """Answer with up to `max_bytes` of records; the rest waits for the next fetch."""
         answers: list[tuple[PartitionKey, PartitionData]] = []
-        size_bytes = 0
+        size_bytes = file_regions = 0
         self._let_go()
         for entry in list(self._ready):
-            if size_bytes >= max_bytes and size_bytes > 0:
+            is_full = size_bytes >= max_bytes and size_bytes > 0
+            if is_full or file_regions >= FILE_REGIONS_MAX:
                 break
             del self._ready[entry]
             if self._is_held_back(entry):
@@ -328,6 +330,7 @@ class ReplicaSession:
             self._news.pop(entry, None)
             data, size = self._answer(entry, max_bytes - size_bytes, first=size_bytes == 0)
             size_bytes += size
+            file_regions += data.records.__class__ is FileRegion
             answers.append((entry.key, data))
         answers += [
             (entry.key, good(entry))
