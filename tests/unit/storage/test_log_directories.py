@@ -652,3 +652,48 @@ def test_an_open_log_holds_one_descriptor(tmp_path: Path) -> None:
         clean = was_clean is False
         log.close(clean=clean)
         directories.close({}, clean=clean)
+
+
+def test_a_clean_stop_writes_only_logs_that_changed_since_a_clean_start() -> None:
+    """A restart with thousands of idle logs; an epoch without records is not news."""
+    filesystem = MemoryFileSystem()
+    directories = start(filesystem, "/one")
+    for number in range(3):
+        append(open_one(directories, number), 2)
+    directories.close({}, clean=True)
+    directories = start(filesystem, "/one")
+    idle, grown, cut = (open_one(directories, number) for number in range(3))
+    idle.begin_epoch(9)
+    append(grown, 1)
+    append(cut, 1)
+    directories.truncate(partition(2), 2, 1_000)
+    written: set[str] = set()
+
+    def note(operation: str, path: str) -> None:
+        if operation in ("fsync", "append", "rename"):
+            written.update(part for part in path.split("/") if part.startswith("flights"))
+
+    filesystem.fault = note
+    directories.close({}, clean=True)
+    assert written == {"flights-1", "flights-2"}
+    filesystem.fault = None
+    filesystem.crash(Random(1))
+    directories = start(filesystem, "/one")
+    logs = [open_one(directories, number) for number in range(3)]
+    assert [log.log_end_offset for log in logs] == [2, 3, 2]
+    assert not any(log.recovery.scanned_bytes for log in logs)
+
+
+def test_many_logs_are_flushed_together_by_a_clean_stop(tmp_path: Path) -> None:
+    """By threads on a real disk; the name of their folders is flushed once for all."""
+    directories = LogDirectories(OsFileSystem(), [str(tmp_path)], cluster_id="mine", node_id=1)
+    for number in range(20):
+        append(open_one(directories, number), 3)
+    directories.close({}, clean=True)
+    directories = LogDirectories(OsFileSystem(), [str(tmp_path)], cluster_id="mine", node_id=1)
+    assert directories.directories[0].run.was_clean
+    for number in range(20):
+        log = open_one(directories, number)
+        assert ranges(log) == [(0, 2)]
+        assert log.flush_state.snapshots == [3]
+    directories.close({}, clean=True)

@@ -321,16 +321,12 @@ class LogDirectories:
         """Close all logs and directories. Raises the first StorageError when all are closed."""
         first: StorageError | None = None
         for directory in self.directories:
-            is_clean = clean
-            for log in (*directory.logs.values(), *directory.futures.values()):
-                try:
-                    log.close(clean=clean, now_ms=now_ms)
-                except StorageError as error:
-                    first, is_clean = first or error, False
+            errors = directory.close_logs(clean=clean, now_ms=now_ms)
             try:
-                directory.close(high_watermarks, clean=is_clean)
+                directory.close(high_watermarks, clean=clean and not errors)
             except StorageError as error:
-                first = first or error
+                errors.append(error)
+            first = next(iter(errors), first)
         self.directories.clear()
         if first is not None:
             raise first

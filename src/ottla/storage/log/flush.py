@@ -281,6 +281,7 @@ class FlushState:
 
     __slots__ = (
         "_checkpointed_size",
+        "_complete_at",
         "_durable_base",
         "_durable_size",
         "_epoch_changes_written",
@@ -291,6 +292,7 @@ class FlushState:
         "has_new_folder",
         "is_new",
         "last_flush_ms",
+        "parent_is_synced",
         "recovery_point",
         "rolled",
         "snapshots",
@@ -330,6 +332,10 @@ class FlushState:
         # Whether the log was begun by this process, and none of its files was flushed or truncated.
         # A power cut may then take all of them, which the flush journal makes up for.
         self.is_new = False
+        # Whether the caller flushes the names of new folders, once for many logs.
+        self.parent_is_synced = False
+        # The log's end and truncation count when all its files were on the disk; None if unknown.
+        self._complete_at: tuple[int, int] | None = None
         self._last_job: FlushJob | None = None
 
     def begin(self) -> None:
@@ -345,6 +351,7 @@ class FlushState:
         job.rolled = list(self.rolled)
         job.sync_folder = self.has_new_files or self.has_new_folder or bool(job.rolled)
         job.sync_parent = self.has_new_folder
+        job.parent_is_synced = self.parent_is_synced
         checkpoint = (
             checkpoint
             or grown_bytes >= CHECKPOINT_BYTES
@@ -463,6 +470,22 @@ class FlushState:
             if segment_file(offset, SNAPSHOT_SUFFIX) not in removed
         )
 
+    def note_complete(self, log: FlushableLog) -> None:
+        """Record that the log was opened as a clean stop had left it."""
+        if log.log_end_offset in self.snapshots and not self.rolled:
+            self._complete_at = log.log_end_offset, log.truncations
+
+    def is_complete(self, log: FlushableLog) -> bool:
+        """Whether all files are on the disk, so that a clean stop has nothing to write.
+
+        A leader epoch without records may be missing, as after a crash.
+        """
+        return log.segments.active.is_unmade or (
+            self._complete_at == (log.log_end_offset, log.truncations)
+            and not (self.rolled or self.has_new_folder or log.ledger.has_news)
+            and not any(segment.has_new_removals for segment in log.segments)
+        )
+
     def check(self) -> None:
         """Raise the DirectoryFailed of the last job, which the log may not have seen yet."""
         if self._last_job is not None and self._last_job.failure is not None:
@@ -490,7 +513,11 @@ class FlushState:
         self.has_new_files = True
 
     def on_removed(self, segments: list[Segment]) -> None:
-        """Forget segments that were removed from the log with their producer snapshots."""
+        """Forget segments that were removed from the log with their producer snapshots.
+
+        Compaction calls it for each segment that it replaces, too.
+        """
+        self._complete_at = None
         gone = {segment.base_offset for segment in segments}
         self.rolled = [segment for segment in self.rolled if segment not in segments]
         self.snapshots = [offset for offset in self.snapshots if offset not in gone]

@@ -486,11 +486,10 @@ class Log:
         A log that was never written leaves no files. Raises StorageError if it was not closed
         cleanly.
         """
-        active = self.segments.active
         try:
             self.settle_replacement()
-            if clean and not self.offline and not active.is_unmade:
-                active.indexes.add_last_time()
+            if clean and not self.offline and not self.flush_state.is_complete(self):
+                self.segments.active.indexes.add_last_time()
                 self.flush(now_ms, checkpoint=True)
         finally:
             self.offline = self.offline or f"{self.topic_partition}: the log is closed"
