@@ -101,10 +101,33 @@ class ListOffsets(Handler):
     partitions: Partitions
     runtime: Runtime
 
-    async def handle(
+    def handle(self, request: RequestContext, body: ListOffsetsRequest) -> Any:
+        """Look up the offset of each partition: at once, unless that takes long.
+
+        librdkafka sends a request for each partition, so a task for each would cost more than the
+        look-up.
+        """
+        if any(_is_search(wanted) for topic in body.topics for wanted in topic.partitions) or any(
+            partition.is_committed_by_flush for partition in self._sought(body)
+        ):
+            return self._handle_later(request, body)
+        return next(self._look_ups(request, body))
+
+    async def _handle_later(
         self, request: RequestContext, body: ListOffsetsRequest
     ) -> ListOffsetsResponse:
-        """Look up the offset of each partition."""
+        await until_flushed(self._sought(body), self.runtime.purgatory)
+        for response in self._look_ups(request, body):
+            if response is not None:
+                return response
+            # Serve other requests before the next look-up.
+            await asyncio.sleep(0)
+        raise AssertionError("the response comes last")
+
+    def _look_ups(
+        self, request: RequestContext, body: ListOffsetsRequest
+    ) -> Iterator[ListOffsetsResponse | None]:
+        """Yield None after a look-up that may have decompressed megabytes, at last the response."""
         committed = body.isolation_level == _READ_COMMITTED
         seen: set[tuple[str, int]] = set()
         twice: set[tuple[str, int]] = set()
@@ -112,7 +135,6 @@ class ListOffsets(Handler):
             for wanted in topic.partitions:
                 key = (topic.name, wanted.partition_index)
                 (twice if key in seen else seen).add(key)
-        await until_flushed(self._sought(body), self.runtime.purgatory)
         answers = []
         for topic in body.topics:
             partitions = []
@@ -121,18 +143,16 @@ class ListOffsets(Handler):
                     partitions.append(_offset_failed(wanted, ErrorCode.INVALID_REQUEST))
                     continue
                 partitions.append(self._look_up(topic.name, wanted, request.version, committed))
-                if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-                    # The look-up may have decompressed megabytes: serve other requests before the
-                    # next one.
-                    await asyncio.sleep(0)
+                if _is_search(wanted):
+                    yield None
             answers.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-        return ListOffsetsResponse(topics=answers)
+        yield ListOffsetsResponse(topics=answers)
 
     def _sought(self, body: ListOffsetsRequest) -> Iterator[Partition]:
         """Return the partitions whose log end offset the answer needs."""
         for topic in body.topics:
             for wanted in topic.partitions:
-                if wanted.timestamp >= 0 or wanted.timestamp in (LATEST, MAX_TIMESTAMP):
+                if wanted.timestamp == LATEST or _is_search(wanted):
                     partition = self.partitions.find(topic.name, wanted.partition_index)
                     if partition is not None:
                         yield partition
@@ -156,6 +176,11 @@ class ListOffsets(Handler):
             offset=offset,
             leader_epoch=epoch if version >= _EPOCHS_SINCE else -1,
         )
+
+
+def _is_search(wanted: ListOffsetsPartition) -> bool:
+    """Whether the look-up reads records."""
+    return wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP
 
 
 def _find(

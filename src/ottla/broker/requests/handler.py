@@ -3,7 +3,6 @@
 Each has its own file in `broker.handlers`.
 """
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
@@ -111,7 +110,8 @@ class Handler(ABC):
     def handle(self, request: RequestContext, body: Any) -> Any:
         """Return the response, or NO_ANSWER; None if `request.reply` sends the response later.
 
-        Handlers that must sometimes wait for the store are coroutine functions. Raises OttlaError.
+        A coroutine if the handler must wait for the store or for other work; it returns the
+        response. Raises OttlaError.
         """
 
     @classmethod
@@ -121,8 +121,3 @@ class Handler(ABC):
         A handler overrides it if the form of its response depends on the version.
         """
         return cls.api.failed(body, code, message)
-
-
-def is_coroutine(handler: Handler) -> bool:
-    """Return whether `handle` must be awaited."""
-    return inspect.iscoroutinefunction(handler.handle)

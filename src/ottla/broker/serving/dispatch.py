@@ -6,10 +6,11 @@ Bytes that are not a valid request close the connection, as in Kafka.
 
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from functools import partial
 from struct import Struct
 from struct import error as StructError  # noqa: N812  # It is an exception class.
+from types import CoroutineType
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -295,14 +296,14 @@ class Conversation:
         denied = self._admit(served, request, body)
         if denied is not None:
             return request.encode(denied)
-        if served.is_coroutine:
-            request.settle()
-            self._spawn(self._run(served, request, body))
-            return None
         try:
             response = served.handle(request, body)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, version)
+        if response.__class__ is CoroutineType:
+            request.settle()
+            self._spawn(self._run(served, request, body, response))
+            return None
         if request.amend is not None:
             # Later requests may take the shortcut only if the whole request was allowed.
             pass
@@ -332,12 +333,16 @@ class Conversation:
             self._audit.watch(request, partial(api.changes, body), often=api.changes_often)
         return None
 
-    async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
+    async def _run(
+        self,
+        served: Served,
+        request: RequestContext,
+        body: Any,
+        handling: Coroutine[Any, Any, Any],
+    ) -> None:
         try:
             api = request.header.api_key
-            response = await self._stalls.watched(
-                served.handle(request, body), self._connection, api, request.size
-            )
+            response = await self._stalls.watched(handling, self._connection, api, request.size)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, request.version)
         except Exception:  # noqa: BLE001  # The client gets an answer in any case.

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
+from types import CoroutineType
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -300,7 +301,7 @@ class _Work:
         if response is None:
             try:
                 response = served.handle(request, body)
-                if served.is_coroutine:
+                if response.__class__ is CoroutineType:
                     response = await self._awaited(response)
             except OttlaError as error:
                 response = served.on_error(body, error.code, error.message, request.version)

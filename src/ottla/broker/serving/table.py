@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ottla.broker.requests.check import OnError
-from ottla.broker.requests.handler import Api, Handler, is_coroutine
+from ottla.broker.requests.handler import Api, Handler
 from ottla.broker.requests.needs import brokers_only
 from ottla.wire.messages.api_versions import ApiVersion
 
@@ -17,7 +17,6 @@ class Served(NamedTuple):
     max_version: int
     handle: Callable[[Any, Any], Any]
     on_error: OnError
-    is_coroutine: bool
     brokers_only: bool
 
 
@@ -32,7 +31,6 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
             *api.versions,
             handler.handle,
             handler.on_error,
-            is_coroutine(handler),
             api.needs is brokers_only,
         )
     return table

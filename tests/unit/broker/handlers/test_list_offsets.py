@@ -12,7 +12,7 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-from .replica_world import ask, play
+from .replica_world import ask, call, play
 
 
 def request(timestamp, topic="t", epoch=-1, count=1):
@@ -49,7 +49,7 @@ def test_an_offset_is_found_by_time_or_by_name(timestamp, found):
         for at_ms in (1_000, 3_000, 2_000):
             world.append(partition, b"x", timestamps=[at_ms])
         partition.advance_log_start(1)
-        response = await ask(ListOffsets(world.partitions, world.runtime), request(timestamp))
+        response = await call(ListOffsets(world.partitions, world.runtime), request(timestamp))
         assert outcomes(response) == [(ErrorCode.NONE, *found)]
 
     play(scenario, {"log.message.timestamp.before.max.ms": str(2**63 - 1)})
@@ -62,12 +62,12 @@ def test_what_cannot_be_answered_is_refused_by_itself():
         await world.host("t", 1, epoch=5)
         handler = ListOffsets(world.partitions, world.runtime)
         for response, code in (
-            (await ask(handler, request(-1, topic="u")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            (await ask(handler, request(-1, epoch=4)), ErrorCode.FENCED_LEADER_EPOCH),
-            (await ask(handler, request(-3), 6), ErrorCode.UNSUPPORTED_VERSION),
+            (await call(handler, request(-1, topic="u")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            (await call(handler, request(-1, epoch=4)), ErrorCode.FENCED_LEADER_EPOCH),
+            (await call(handler, request(-3), 6), ErrorCode.UNSUPPORTED_VERSION),
         ):
             assert outcomes(response) == [(code, -1, -1)]
-        twice = outcomes(await ask(handler, request(-1, count=2)))
+        twice = outcomes(await call(handler, request(-1, count=2)))
         assert twice == [(ErrorCode.INVALID_REQUEST, -1, -1)] * 2
 
     play(scenario)
@@ -92,9 +92,21 @@ def test_others_are_served_between_two_lookups_by_time():
         wanted = ListOffsetsPartition(partition_index=0, timestamp=500)
         topics = [ListOffsetsTopic(name=f"t{number}", partitions=[wanted]) for number in range(3)]
         body = ListOffsetsRequest(replica_id=-1, topics=topics)
-        response = await ask(ListOffsets(world.partitions, world.runtime), body)
+        response = await call(ListOffsets(world.partitions, world.runtime), body)
         others.cancel()
         assert [topic.partitions[0].offset for topic in response.topics] == [0, 0, 0]
         assert turns >= 3
 
     play(scenario, {"log.message.timestamp.before.max.ms": str(2**63 - 1)})
+
+
+@pytest.mark.parametrize("timestamp", [-1, -2, -4, -5])
+def test_offsets_that_need_no_wait_are_answered_at_once(timestamp):
+    """librdkafka asks for each of ten thousand partitions by a request: without a task for each."""
+
+    async def scenario(world):
+        world.append(await world.host("t", 1), b"x")
+        response = ask(ListOffsets(world.partitions, world.runtime), request(timestamp))
+        assert outcomes(response)[0][0] == ErrorCode.NONE
+
+    play(scenario)
