@@ -480,9 +480,12 @@ class _Debts:
     old: dict[Log, tuple[Flushable, int]] = field(default_factory=dict)
 
 
-# After this many bytes or milliseconds, a log is flushed with a checkpoint.
+# A log is flushed with a checkpoint after this many bytes, or after a minute if recovery would have
+# to read more than a few batches. A checkpoint costs five fsyncs, and thousands of logs may get a
+# record each minute.
 _BYTES = 16 << 20
 _MS = 60_000
+_BYTES_MIN = 64 << 10
 
 
 class CheckpointPace:
@@ -500,11 +503,14 @@ class CheckpointPace:
         self._when_ms = now_ms
 
     def is_due(self, log: Log, now_ms: int) -> bool:
-        """Whether the log has grown by `_BYTES` since its checkpoint, or at all after `_MS`."""
+        """Whether the log has grown by `_BYTES` since its checkpoint, after `_MS` by `_BYTES_MIN`.
+
+        A log that has not grown is never due.
+        """
         if log.log_end_offset == self._end:
             return False
         grown_bytes = log.size_bytes - self._size_bytes
-        return grown_bytes >= _BYTES or now_ms - self._when_ms >= _MS
+        return grown_bytes >= (_BYTES if now_ms - self._when_ms < _MS else _BYTES_MIN)
 
     def on_copied(self, log: Log) -> None:
         """Note that the partition now uses `log`, a copy with the same records."""

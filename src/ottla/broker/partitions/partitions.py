@@ -21,7 +21,7 @@ from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.placement import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, LogCorrupt, StorageError
 from ottla.storage.log.log import Log
-from ottla.storage.segment.config import LogConfig
+from ottla.storage.segment.config import LONG_MAX, LogConfig
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +84,8 @@ class Partitions:
         self._configs: dict[str, Mapping[str, str]] = {}
         # The ids of all topics in the last applied image.
         self._topic_ids: frozenset[TopicId] = frozenset()
+        # Whether a log was ever configured to be flushed after a time.
+        self.any_flush_by_time = False
         self._applying = asyncio.Lock()
         # Emitted after replicas went offline.
         self.on_failed: Signal[[]] = Signal()
@@ -340,7 +342,7 @@ class Partitions:
             return
         # Derived once per topic, because this takes longer than the work per partition.
         by_name = {topic.name: topic for topic in topics.values()}
-        configs = {name: self._config_of(topic) for name, topic in by_name.items()}
+        configs = {name: self._derive_config(topic) for name, topic in by_name.items()}
         wanted = [
             Wanted(TopicPartition(*k), t.id, configs[k[0]], salvages=self._is_last_resort(t, k[1]))
             for k, t in topics.items()
@@ -423,8 +425,13 @@ class Partitions:
             return False
         return True
 
-    def _configure(self, topic: TopicImage) -> None:
+    def _derive_config(self, topic: TopicImage) -> LogConfig:
         config = self._config_of(topic)
+        self.any_flush_by_time |= config.flush_ms < LONG_MAX
+        return config
+
+    def _configure(self, topic: TopicImage) -> None:
+        config = self._derive_config(topic)
         self._configs[topic.name] = topic.configs
         for index in range(len(topic.partitions)):
             partition = self._by_name.get((topic.name, index))

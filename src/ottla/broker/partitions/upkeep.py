@@ -166,6 +166,8 @@ class Upkeep:
 
     async def flush_by_time(self) -> None:
         """Flush logs whose unflushed records are older than `flush.ms` (P27)."""
+        if not self._partitions.any_flush_by_time:
+            return
         now_ms = self._runtime.clock.now_ms()
         for partition in self._partitions:
             if now_ms - partition.log.flush_state.last_flush_ms >= partition.config.flush_ms:
