@@ -27,7 +27,6 @@ FAST = {
     "topic.metadata.refresh.interval.ms": 200,
     "socket.timeout.ms": 1000,
 }
-FAST_PRODUCER = {"request.timeout.ms": 500, "message.timeout.ms": 120_000}
 
 
 class Steady:
@@ -47,7 +46,8 @@ class Steady:
                 "acks": "all",
                 "linger.ms": 0,
                 **FAST,
-                **FAST_PRODUCER,
+                "request.timeout.ms": 500,
+                "message.timeout.ms": 120_000,
                 "log_level": 0,
             }
         )
