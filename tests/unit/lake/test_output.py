@@ -247,7 +247,9 @@ def test_rows_are_made_and_written_without_pandas(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from tests.unit.lake import test_output as here;"
         "print('pandas' in sys.modules); output = here.ParquetOutput("
         "here.LocalStore(Path(sys.argv[1])), 'part.parquet');"
-        "output.write(here.columns(0, 9)); output.finish(); print('pandas' in sys.modules)"
+        "rows = here.columns(0, 9); output.write(rows); output.finish();"
+        "from ottla.lake.source.tasks import _as_source; _as_source(rows, ['key', 'headers']);"
+        "print('pandas' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +22,7 @@ from ottla.lake.model.plan import (
     require_no_loss,
     split,
 )
-from ottla.lake.model.schema import SOURCE_COLUMNS
+from ottla.lake.model.schema import SOURCE_COLUMNS, numbers
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits, assigned, boundaries, chosen, limits_of_read
 from ottla.lake.source.cluster import Cluster, TopicBounds, connect
@@ -168,8 +169,9 @@ def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
     columns = [rows.column(SOURCE_COLUMNS[name].in_row) for name in names]
     if "headers" in names:
         headers = columns[names.index("headers")]
-        is_empty = pc.equal(pc.list_value_length(headers), 0)
-        nothing = pa.scalar(None, headers.type)
+        # Scalars that Arrow makes of Python's values would import pandas; see `numbers`.
+        zero, nothing = numbers(np.zeros(1, np.int32), pa.int32())[0], pa.nulls(1, headers.type)[0]
+        is_empty = pc.equal(pc.list_value_length(headers), zero)
         columns[names.index("headers")] = pc.if_else(is_empty, nothing, headers)
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
