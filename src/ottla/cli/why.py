@@ -309,7 +309,7 @@ def _known(number: int) -> int | None:
 @connected
 @options.output
 async def retention(admin: Admin, name: TopicPartition, form: str) -> None:
-    """Show when records will be deleted, and what delays their deletion.
+    """Show when records will be deleted, and what delays that.
 
     \b
     ottla why retention flights-0
