@@ -202,7 +202,7 @@ def process_name(pid: int) -> str | None:
         return None
 
 
-# mallopt's parameter, and a threshold: uvloop has a buffer of 256 KiB per TLS connection.
+# mallopt's parameter, and a threshold: buffers of TLS connections may have 256 KiB each.
 _M_MMAP_THRESHOLD: Final = -3
 _APART_BYTES: Final = 192 << 10
 
@@ -210,8 +210,8 @@ _APART_BYTES: Final = 192 << 10
 def keep_large_buffers_apart() -> None:
     """Make glibc's malloc map large buffers separately.
 
-    Otherwise it places them among small ones, and most of a freed buffer stays in memory: a silent
-    TLS connection then keeps 50 KiB instead of 29, and more with time.
+    Otherwise it places them among small ones, and most of a freed buffer stays in memory, more with
+    each TLS connection that sent much.
     """
     import ctypes  # noqa: PLC0415  # Few brokers need it.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import struct
 from uuid import UUID
 
@@ -589,6 +590,40 @@ def test_a_large_request_that_is_answered_is_no_garbage():
             gc.enable()
 
     run(scenario)
+
+
+def test_a_large_request_is_freed_in_slices(monkeypatch):
+    """Its elements, and those of its answer: all at once would hold the loop for long."""
+    kinds = {"MetadataRequestTopic", "MetadataResponseTopic"}
+    counts = []
+    pause = LargeRequests.pause
+
+    async def counted(self, worked_ms):
+        found = [type(one).__name__ for one in gc.get_objects()]
+        counts.append(sum(name in kinds for name in found))
+        await pause(self, 0)
+
+    monkeypatch.setattr(LargeRequests, "pause", counted)
+
+    async def main():
+        broker = await started(HurriedClock())
+        try:
+            client = await caller(broker)
+            request = many(5_000)
+            # The client has it as bytes.
+            data = b"".join(map(bytes, encode_request(request, 12, 1, "test")))
+            request.topics.clear()
+            client.writer.write(data)
+            (size,) = struct.unpack(">i", await client.reader.readexactly(4))
+            await client.reader.readexactly(size)
+            await client.close()
+        finally:
+            await broker.stop()
+
+    asyncio.run(main())
+    assert max(counts) > 5_000
+    drops = [before - after for before, after in itertools.pairwise([*counts, 0])]
+    assert max(drops) <= 512
 
 
 def test_a_large_request_causes_no_collection_of_all_objects():

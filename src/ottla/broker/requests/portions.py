@@ -177,6 +177,11 @@ def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, 
             if first is not item and each.add is not None:
                 each.add(first, item)
         wanted[:] = found.values()
+        # The names are freed in slices, too.
+        while found:
+            found.popitem()
+            if found and len(found) % STEP == 0:
+                yield
         if each.inner:
             for item in wanted:
                 yield

@@ -37,6 +37,7 @@ from ottla.wire.codec import decode_in_steps
 from ottla.wire.errors import TooManyBytes, TooManyElements, VersionError, WireError
 from ottla.wire.frames import encode_response_in_steps
 from ottla.wire.parts import Part
+from ottla.wire.source import STEP
 
 T = TypeVar("T")
 
@@ -233,6 +234,7 @@ class _Work:
         if divided is None:
             return partial(self._serve_whole, self._request, body)
         response = await self._in_portions(body, divided)
+        await self._free(divided.items.asked(body))
         if response is None:
             return lambda _frame: None
         self._request.complete(response)
@@ -241,7 +243,14 @@ class _Work:
                 response, key, version, header.correlation_id, _ANSWER_BYTES_MAX
             )
         )
+        await self._free(divided.items.answers(response))
         return lambda _frame: parts
+
+    async def _free(self, elements: list[Any] | None) -> None:
+        """Drop elements in slices; freeing 250,000 at once would hold the loop for 50 ms."""
+        while elements:
+            del elements[-STEP:]
+            await self._pace()
 
     async def _in_portions(self, body: Any, divided: Portions[Any, Any]) -> Any:
         """Serve a request in portions; return the joined response."""
