@@ -215,7 +215,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.play:
-        asyncio.run(play(*chosen.play, chosen.seconds))
+        port, tls_port = chosen.play
+        asyncio.run(play(port, tls_port, chosen.seconds))
     else:
         print(table(measure(Scale(), chosen.minutes, chosen.samples)))
 

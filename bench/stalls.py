@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ async def large_index(folder: Path, found: dict[str, Any]) -> None:
     log.close(clean=True)
     log = opened()
     async with _watched(found):
-        log.read(_ENTRIES // 2, 1 << 20)
+        log.read(_ENTRIES // 2, 1 << 20, max_offset=_ENTRIES)
 
 
 async def many_producers(folder: Path, found: dict[str, Any]) -> None:
@@ -230,7 +230,7 @@ def _ask(port: int, names: int) -> None:
         print(json.dumps(len(client.call(asked, 12).topics)))
 
 
-Case = Callable[[Path, dict[str, Any]], Awaitable[None]]
+Case = Callable[[Path, dict[str, Any]], Coroutine[Any, Any, None]]
 CASES: dict[str, Case] = {
     "first read of a large index": large_index,
     "snapshots of 100,000 producers": many_producers,
