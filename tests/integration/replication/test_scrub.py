@@ -80,6 +80,23 @@ def test_a_damaged_leader_lets_another_lead():
     play(scenario, settings=OFTEN)
 
 
+def test_a_damaged_leader_is_made_anew_once_others_have_its_records():
+    """While it is eligible to lead, as the only other holder of committed records, it is kept."""
+
+    async def scenario(scene):
+        await written(scene, 1, 2, 3)
+        await scene.cluster.kill(2)
+        await scene.cluster.until(lambda: scene.isr("a") == {1, 3})
+        before = flip(scene, 1)
+        await scene.cluster.until(lambda: scene.isr("a") == {3})
+        assert scene.cluster.state("a").elr == (1,)
+        assert scene.cluster.brokers[1].partitions.find("a", 0) is before
+        await scene.cluster.restart(2)
+        await whole_again(scene, 1, before)
+
+    play(scenario, settings=OFTEN)
+
+
 def test_damage_that_a_start_finds_is_made_good():
     """After a kill the log is read again: the broker serves, and copies that replica anew."""
 

@@ -145,6 +145,31 @@ class Partitions:
                 topic = image.topics.get(name)
                 if topic is not None and topic.configs is not self._configs.get(name):
                     self._configure(topic)
+            # No order may come to a damaged replica that could not be given up before.
+            states = [
+                (topic, index, state)
+                for topic, index, state in self._states(image, self._damaged())
+                if self._can_give_up(topic, index, state)
+            ]
+            if states:
+                await self._take(states)
+
+    def _damaged(self) -> list[TopicPartition]:
+        return [
+            name
+            for directory in self._directories.online
+            for name, error in directory.refused.items()
+            if isinstance(error, LogCorrupt)
+        ]
+
+    @staticmethod
+    def _states(
+        image: ClusterImage, partitions: Iterable[TopicPartition]
+    ) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+        for name, index in partitions:
+            topic, state = image.topics.get(name), image.partition(name, index)
+            if topic is not None and state is not None:
+                yield topic, index, state
 
     async def order(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
@@ -187,23 +212,30 @@ class Partitions:
                 self._roles.become(partition, state)
         return failed
 
-    def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
-        """Delete the damaged log of a replica if that loses nothing; return whether it did.
+    def _can_give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
+        """Return whether a replica's log is damaged, and deleting it loses nothing.
 
-        Another broker must lead, and this one must be in neither the ISR nor the ELR. The log is
-        then copied from the leader.
+        Another broker must lead, and this one must be in neither the ISR nor the ELR.
         """
         own = self._roles.registration.broker_id
         if own in state.isr or state.leader in (NO_LEADER, own) or own not in state.replicas:
             return False
         if own in state.elr or own in state.last_known_elr:
             return False
-        key = (topic.name, index)
-        name, partition = TopicPartition(*key), self._by_name.get(key)
+        name, partition = TopicPartition(topic.name, index), self._by_name.get((topic.name, index))
         home = self._directories.home(name)
         damaged = home is not None and isinstance(home.refused.get(name), LogCorrupt)
-        if not damaged or (partition is not None and partition.topic_id != topic.id):
+        return damaged and (partition is None or partition.topic_id == topic.id)
+
+    def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
+        """Delete the damaged log of a replica if that loses nothing; return whether it did.
+
+        The log is then copied from the leader.
+        """
+        if not self._can_give_up(topic, index, state):
             return False
+        key = (topic.name, index)
+        name, partition = TopicPartition(*key), self._by_name.get(key)
         _log.warning(
             "%s: the damaged replica is deleted and copied from broker %d", name, state.leader
         )
