@@ -146,7 +146,7 @@ def _read_one(
     located = log.read(offset, max(size, 0), max_offset=end, min_one_batch=nothing_yet)
     if located is None or located.size == 0:
         return answer, 0
-    answer.records = part = as_part(located)
+    answer.records = part = as_one_of_many(located)
     found.file_regions += part.__class__ is FileRegion
     if committed:
         answer.aborted_transactions = [
@@ -157,9 +157,9 @@ def _read_one(
 
 
 def as_part(located: Slice) -> FileRegion | bytes:
-    """Convert a slice of a log to a part of an answer.
+    """Convert a slice of a log to a part of an answer, without reading a slice of a file.
 
-    A slice of a file is read only if it is small and in the page cache. Raises StorageError.
+    Raises StorageError.
     """
     descriptor = located.file.fileno()
     if descriptor is None:
@@ -167,11 +167,20 @@ def as_part(located: Slice) -> FileRegion | bytes:
             return located.file.pread(located.size, located.position)
         except OSError as error:
             raise storage_error(error, located.file.path, "read") from error
-    if located.size <= _SMALL_BYTES:
-        content = bytearray(located.size)
-        if read_warm(descriptor, located.position, memoryview(content)) == located.size:
-            return bytes(content)
     return FileRegion(descriptor, located.position, located.size)
+
+
+def as_one_of_many(located: Slice) -> FileRegion | bytes:
+    """Convert one of perhaps thousands of slices; read it if it is small and in the page cache.
+
+    Raises StorageError.
+    """
+    part = as_part(located)
+    if isinstance(part, FileRegion) and part.size <= _SMALL_BYTES:
+        content = bytearray(part.size)
+        if read_warm(part.fd, part.position, memoryview(content)) == part.size:
+            return bytes(content)
+    return part
 
 
 def _divergence(partition: Partition, what: WantedPartition) -> EpochEndOffset | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.broker.fetch.read import FILE_REGIONS_MAX, as_part, failed
+from ottla.broker.fetch.read import FILE_REGIONS_MAX, as_one_of_many, failed
 from ottla.broker.fetch.reply import by_topic
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
@@ -135,7 +135,7 @@ def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionD
             min_one_batch=first,
         )
         if located.size:
-            data.records = as_part(located)
+            data.records = as_one_of_many(located)
     except OttlaError as error:
         refused = failed(entry.key.partition, error.code)
         refused.nonce = entry.nonce
