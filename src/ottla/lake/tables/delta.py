@@ -11,11 +11,12 @@ those after old log entries are gone: `ottla` is the manifest's version, `ottla.
 first 60 bits of its digest. Delta refuses a commit if a concurrent commit has the same application
 transaction, but it does not refuse a repeated one. So the newest load in the log is looked up
 before each try. Delta also accepts the removal of a file that another commit has already removed.
-So delta-rs must not retry a commit that removes files on a newer version of the log.
+A restore of an older version by another program keeps the transactions, but not the files. So
+delta-rs must not retry a commit on a newer version of the log, which has to be looked at first.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -32,11 +33,12 @@ from ottla.lake.store.errors import refusal_of_disk
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore, PutUnknown
 from ottla.lake.tables.commit import Doubt, sync_written
-from ottla.lake.tables.delta_entries import LOG_FOLDER, read_entries
+from ottla.lake.tables.delta_entries import LOG_FOLDER, newest_entries, read_entries
 from ottla.lake.tables.format_log import (
     DIGEST_KEY,
     POSITIONS_KEY,
     VERSION_KEY,
+    LogEntry,
     LogReading,
     NamedLoad,
     TableLog,
@@ -55,6 +57,21 @@ _RETENTION = "delta.deletedFileRetentionDuration"
 _CONSTRAINT = "delta.constraints."
 _COLUMN_RULES = frozenset({"delta.invariants", "delta.generationExpression"})
 _IDENTITY = "delta.identity."
+# Features of tables that delta-rs can commit to. It refuses any other one, at the commit only.
+_WRITABLE = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "columnMapping",
+        "deletionVectors",
+        "generatedColumns",
+        "invariants",
+        "timestampNtz",
+        "v2Checkpoint",
+        "variantType",
+    }
+)
 _FILE_COLUMNS = ("path", "size_bytes", "num_records")
 _BOUNDED = ("partition", "offset", "timestamp")
 
@@ -75,11 +92,30 @@ class DeltaLog(TableLog):
         # Passed as a URL, because delta-rs decodes percent signs in a path.
         self._url = store.root.as_uri() if isinstance(store, LocalStore) else store.url
         self._options = dict(options or {})
+        # The newest version of the log when `newest` was called.
+        self._seen = -1
 
     def newest(self) -> NamedLoad:
         table = self._open()
         with self._errors():
+            self._seen = table.version() if table else -1
             return _named(table) if table else NamedLoad()
+
+    def newest_entries(self) -> Iterator[LogEntry]:
+        yield from newest_entries(self._store, self._seen)
+
+    def require_writable(self) -> None:
+        table = self._open()
+        with self._errors():
+            features = set((table.protocol().writer_features if table else None) or ())
+        if unknown := sorted(features - _WRITABLE):
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"nothing can be committed to the Delta table in {self._store.url}: it has "
+                f"{', '.join(unknown)}, which delta-rs cannot write. Nothing was written: drop the "
+                "feature (`ALTER TABLE … DROP FEATURE`; for clustering, rowTracking and "
+                "domainMetadata make the table without them), or load into another table",
+            )
 
     def require_shared(self) -> None:
         if self._open() is None:
@@ -121,6 +157,14 @@ class DeltaLog(TableLog):
         newest = _named(table)
         if not newest.is_of(manifest.version - 1, manifest.previous):
             return newest.is_of(manifest.version, digest)
+        for entry in newest_entries(self._store, table.version(), self._seen + 1):
+            if entry.restored is not None:
+                raise OttlaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"another program restored {entry.restored} of the Delta table in "
+                    f"{self._store.url} meanwhile ({entry.name}); nothing was committed: run this "
+                    "again, which says what is missing",
+                )
         if manifest.removed:
             self._require_live(manifest, _live(table))
         changes = _changes(table, wanted)
@@ -187,7 +231,7 @@ class DeltaLog(TableLog):
                     DIGEST_KEY: digest,
                     POSITIONS_KEY: positions_text(manifest.positions),
                 },
-                max_commit_retries=0 if removes else None,
+                max_commit_retries=0,
                 app_transactions=[
                     Transaction(_VERSION_APP, manifest.version),
                     Transaction(_DIGEST_APP, int(digest[:_DIGITS], 16)),

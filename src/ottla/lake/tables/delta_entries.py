@@ -6,6 +6,7 @@ missing.
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,20 +31,37 @@ def read_entries(store: FileStore) -> tuple[list[LogEntry], bool, list[str]]:
     entries: list[LogEntry] = []
     problems = []
     for number in numbers:
-        name = f"Delta's log entry {number}"
         try:
-            content = store.read(f"{LOG_FOLDER}{number:020d}.json")
-            entries.append(_entry(name, [json.loads(line) for line in content.splitlines()]))
+            entries.append(_read(store, number))
         except FileNotFoundError:
             continue  # Removed meanwhile, as happens to old entries.
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            problems.append(f"{name} can't be read: {error}")
+            problems.append(f"{_name(number)} can't be read: {error}")
     gaps = set(range(numbers[0], numbers[-1])).difference(numbers) if numbers else ()
-    problems += [f"Delta's log entry {gap} is missing, between others" for gap in sorted(gaps)]
+    problems += [f"{_name(gap)} is missing, between others" for gap in sorted(gaps)]
     return entries, bool(numbers) and numbers[0] == 0 and not problems, problems
 
 
-def _entry(name: str, actions: list[dict[str, Any]]) -> LogEntry:
+def newest_entries(store: FileStore, newest: int, oldest: int = 0) -> Iterator[LogEntry]:
+    """Yield the entries from `newest` back to `oldest`, up to the first that cannot be read."""
+    for number in range(newest, oldest - 1, -1):
+        try:
+            entry = _read(store, number)
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            return
+        yield entry
+
+
+def _name(number: int) -> str:
+    return f"Delta's log entry {number}"
+
+
+def _read(store: FileStore, number: int) -> LogEntry:
+    content = store.read(f"{LOG_FOLDER}{number:020d}.json")
+    return _entry(number, [json.loads(line) for line in content.splitlines()])
+
+
+def _entry(number: int, actions: list[dict[str, Any]]) -> LogEntry:
     info: dict[str, Any] = {}
     added: dict[str, int] = {}
     removed: set[str] = set()
@@ -58,4 +76,9 @@ def _entry(name: str, actions: list[dict[str, Any]]) -> LogEntry:
     if VERSION_KEY in info or DIGEST_KEY in info:
         load = NamedLoad(int(info[VERSION_KEY]), str(info[DIGEST_KEY]))
         positions = positions_of(info[POSITIONS_KEY])
-    return LogEntry(name, operation, added, removed, load, positions)
+    restored = None
+    if operation == "RESTORE":
+        given = info.get("operationParameters") or {}
+        version, time = given.get("version"), given.get("timestamp") or given.get("datetime")
+        restored = f"the version of {time}" if version is None else f"version {version}"
+    return LogEntry(_name(number), operation, added, removed, load, positions, number, restored)

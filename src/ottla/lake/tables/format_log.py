@@ -12,7 +12,7 @@ allowed if the rows are the same, which the caller has to compare.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -67,6 +67,8 @@ class LogEntry:
     removed: AbstractSet[str]
     load: NamedLoad | None = None
     positions: Mapping[int, int] | None = None
+    number: int = 0  # The version of the table after it, in Delta.
+    restored: str | None = None  # Set if it restored an older version: which one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,16 @@ class TableLog(ABC):
     @abstractmethod
     def newest(self) -> NamedLoad:
         """Return the newest load that the log names."""
+
+    def newest_entries(self) -> Iterator[LogEntry]:
+        """Yield the log's entries, newest first, up to the first that cannot be read.
+
+        Yields none if `newest` already notices that other programs restored an older version.
+        """
+        return iter(())
+
+    def require_writable(self) -> None:  # noqa: B027  # Iceberg has no such features.
+        """Raise OttlaError if the table has a feature with which nothing can be committed to it."""
 
     @abstractmethod
     def require_shared(self) -> None:
@@ -178,6 +190,42 @@ class TableLog(ABC):
                 "another program has removed or replaced it; nothing was committed. `ottla lake "
                 "verify` tells what became of its rows",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """A restore, by another program, of a version before the newest load."""
+
+    entry: LogEntry
+    load: LogEntry | None  # The newest load; None if the log no longer has its entry.
+    removed_later: AbstractSet[str]  # Files that were removed after the restore.
+
+
+def restore_after_load(entries: Iterable[LogEntry]) -> Restore | None:
+    """Return the restore of a version before the newest load; `entries` are the newest first.
+
+    Returns None if there is no such restore, or if a later one took it back. A restore of a version
+    after the load leaves the files of one of those versions.
+    """
+    load, since = None, list[LogEntry]()
+    for entry in entries:
+        if entry.load is not None:
+            load = entry
+            break
+        since.append(entry)
+    added, removed = frozenset[str](), frozenset[str]()
+    sound = {(added, removed)}  # Files added and removed after the load, at each version.
+    found, later = None, set[str]()
+    for entry in reversed(since):
+        plus, minus = entry.added.keys() - entry.removed, entry.removed - entry.added.keys()
+        added, removed = added - minus | (plus - removed), removed - plus | (minus - added)
+        if entry.restored is not None:
+            found, later = None if (added, removed) in sound else entry, set()
+        elif found is not None:
+            later |= minus
+        if found is None:
+            sound.add((added, removed))
+    return None if found is None else Restore(found, load, later)
 
 
 def positions_text(positions: Mapping[int, int]) -> str:

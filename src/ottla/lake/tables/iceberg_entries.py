@@ -110,9 +110,14 @@ def named_by(table: Table) -> NamedLoad:
         )
     # No snapshot of a load is left: either all have expired, or the table was rolled back to a
     # snapshot before the first load.
-    if by_table.version and not _is_cut(table):
+    oldest = min(map(_age, _ancestry(table)), default=(0, 0))
+    is_younger = any(
+        _load_of(one) == by_table and _age(one) > oldest for one in table.metadata.snapshots
+    )
+    if by_table.version and (is_younger or not _is_cut(table)):
         return NamedLoad(
-            0, "", f"its properties name load {by_table.version}, and none of its snapshots does"
+            0, "", f"its properties name load {by_table.version}, and none of the snapshots that count does: "
+            "it was rolled back"
         )
     return by_table
 
@@ -284,6 +289,10 @@ def _is_cut(table: Table) -> bool:
         oldest.parent_snapshot_id is not None or (oldest.sequence_number or 0) > 1
         for oldest in list(_ancestry(table))[-1:]
     )
+
+
+def _age(snapshot: Snapshot) -> tuple[int, int]:
+    return snapshot.sequence_number or 0, snapshot.timestamp_ms
 
 
 def _load_of(snapshot: Snapshot) -> NamedLoad | None:

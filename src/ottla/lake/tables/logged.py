@@ -18,16 +18,18 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ottla.base.errors import OttlaError
+from ottla.base.quantities import counted
 from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.model.layout import buckets_of_table, columns_of
-from ottla.lake.model.manifest import Manifest, from_bytes
+from ottla.lake.model.live import live_after
+from ottla.lake.model.manifest import DataFile, Manifest, from_bytes
 from ottla.lake.store.errors import as_log_error
 from ottla.lake.store.store import FileStore, StoreUnreachable
 from ottla.lake.tables.commit import doubted_once_tried
-from ottla.lake.tables.format_log import NamedLoad, TableLog, compare
+from ottla.lake.tables.format_log import NamedLoad, TableLog, compare, restore_after_load
 from ottla.lake.tables.formats import HEADS, MANIFESTS
 from ottla.lake.tables.markers import TableHead
-from ottla.lake.tables.table import Agreement, LakeTable, ManifestLink
+from ottla.lake.tables.table import RESTORED, Agreement, LakeTable, ManifestLink
 
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
 
@@ -91,6 +93,8 @@ class LoggedTable(LakeTable):
         problems += self._head_problems(heads, newest)
         if problems:
             yield ManifestLink("head", None, since, problems)
+        elif restored := self._restore_problem(newest):
+            yield ManifestLink(RESTORED, None, since, [restored])
 
     def _head_problems(self, heads: Sequence[TableHead], newest: NamedLoad) -> list[str]:
         kind = self._log.kind
@@ -110,6 +114,63 @@ class LoggedTable(LakeTable):
             and head.version == newest.version
             and not newest.is_of(head.version, head.manifest)
         ]
+
+    def _restore_problem(self, newest: NamedLoad) -> str | None:
+        """Return a problem if another program restored a version before the newest load.
+
+        The log may name the load all the same. This reads only one entry of the log if that is the
+        load's, and only the list of live files if the load's are among them.
+        """
+        first = next(self._log.newest_entries(), None)
+        if first is None or first.load is not None:
+            return None
+        live = set(self._log.live_paths())
+        if self._has_changes(newest, live):
+            return None
+        restore = restore_after_load(self._log.newest_entries())
+        if restore is None:
+            return None
+        there = live | restore.removed_later
+        files: dict[str, DataFile] = {}
+        for _, one in reversed(self._found_back(EMPTY, newest)[0]):
+            if isinstance(one, tuple):
+                live_after(files, one[0])
+        gone = [file for file in files.values() if file.path not in there]
+        starts: dict[int, int] = {}
+        for file in gone:
+            starts[file.partition] = min(file.start, starts.get(file.partition, file.start))
+        offsets = ",".join(f"{partition}:{starts[partition]}" for partition in sorted(starts))
+        again = f"load the offsets again into a new table (--from {offsets}), or " if gone else ""
+        load, entry = restore.load, restore.entry
+        back = f"version {load.number}" if load else f"the version of load {newest.version}"
+        return (
+            f"another program restored {entry.restored}, from before load {newest.version} "
+            f"({entry.name}): {counted(len(gone), 'file')} of loads with "
+            f"{counted(sum(file.rows for file in gone), 'row')} left the table; {again}restore "
+            f"{back}, or a later one from before the restore, if its files are still there"
+        )
+
+    def _has_changes(self, newest: NamedLoad, live: AbstractSet[str]) -> bool:
+        """Return whether the newest commit that changed files is not undone in the `live` files.
+
+        A compaction may be undone, as its rows are in the files that it removed.
+        """
+        digests = self._names(newest.version - 1)
+        digest = next((at for version, at in digests if newest.is_of(version, at)), None)
+        version = newest.version
+        while digest is not None:
+            found = self._manifest(version, digest)
+            if not isinstance(found, tuple):
+                return True  # Reported with the chain.
+            files = {file.path for file in found[0].files}
+            removed = {file.path for file in found[0].removed}
+            if files or removed:
+                if files <= live and not removed & live:
+                    return True
+                if found[0].kind != "compaction" or not removed <= live:
+                    return False
+            version, digest = version - 1, found[0].previous
+        return True
 
     def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
         """Yield the manifests after `since`, oldest first.

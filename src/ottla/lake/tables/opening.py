@@ -72,7 +72,9 @@ def open_table(
         )
     if decided.name == "parquet":
         return OwnTable(store, on_step).writable()
-    return LoggedTable(store, _open_log(store, decided, options), on_step).writable()
+    log = _open_log(store, decided, options)
+    log.require_writable()
+    return LoggedTable(store, log, on_step).writable()
 
 
 def existing_table(target: str, options: Mapping[str, str] | None = None) -> LakeTable:
@@ -96,6 +98,7 @@ def _require_loadable(log: TableLog) -> None:
             "gone: restore it from a copy",
         )
     log.require_shared()
+    log.require_writable()
 
 
 def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:

@@ -27,6 +27,9 @@ from ottla.lake.tables import data_files
 from ottla.lake.tables.formats import MANIFESTS
 from ottla.lake.tables.markers import Heads, RunningLoads, TableCheckpoints
 
+# The name of the link with the problem of a table that was restored to an older version.
+RESTORED = "restored"
+
 
 @dataclass(frozen=True, slots=True)
 class ManifestLink:
@@ -171,6 +174,9 @@ class LakeTable(ABC):
         return None, EMPTY
 
     def _sound(self, link: ManifestLink) -> Manifest:
+        if link.name == RESTORED:
+            problem = f"nothing can be built on the table in {self.store.url}: {link.problems[0]}"
+            raise OttlaError(ErrorCode.INVALID_REQUEST, problem)
         if link.manifest is None or link.problems:
             raise self._damaged("; ".join(link.problems))
         return link.manifest

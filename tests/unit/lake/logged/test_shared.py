@@ -186,6 +186,29 @@ def test_delta_table_that_does_not_fit_is_refused_by_its_columns(
     assert DeltaTable(str(tmp_path)).version() == 0
 
 
+@pytest.mark.parametrize("feature", ["rowTracking", "inCommitTimestamp", "clustering"])
+def test_feature_that_cannot_be_written_is_refused_before_anything_is(
+    tmp_path: Path, feature: str
+) -> None:
+    """Spark makes them. The commit would fail each time, and could be taken for a lost answer."""
+    write_deltalake(str(tmp_path), of_others(3))
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [feature]}
+    log = tmp_path / "_delta_log" / f"{1:020d}.json"
+    log.write_text(json.dumps({"protocol": protocol}) + "\n")
+    with pytest.raises(OttlaError, match=f"it has {feature}, which delta-rs cannot write"):
+        open_table(str(tmp_path), into_existing=True)
+    assert not (tmp_path / "_ottla").exists()
+
+
+def test_feature_that_another_program_adds_later_is_refused_before_a_load(tmp_path: Path) -> None:
+    commit(open_table(str(tmp_path), "delta"), 10)
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering"]}
+    log = tmp_path / "_delta_log" / f"{2:020d}.json"
+    log.write_text(json.dumps({"protocol": protocol}) + "\n")
+    with pytest.raises(OttlaError, match="it has clustering"):
+        open_table(str(tmp_path))
+
+
 def test_constraint_of_a_delta_table_is_refused(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path), of_others(3))
     DeltaTable(str(tmp_path)).alter.add_constraint({"small": "offset < 10"})
