@@ -116,8 +116,10 @@ def named_by(table: Table) -> NamedLoad:
     )
     if by_table.version and (is_younger or not _is_cut(table)):
         return NamedLoad(
-            0, "", f"its properties name load {by_table.version}, and none of the snapshots that count does: "
-            "it was rolled back"
+            0,
+            "",
+            f"its properties name load {by_table.version}, and none of its current "
+            "history does: it was rolled back",
         )
     return by_table
 
