@@ -10,14 +10,17 @@ PARTITIONS = 230
 
 
 def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(tmp_path):
-    """No flush takes more than a hundred of them; the checkpoint promises all their records."""
+    """No flush takes more than a hundred of them; the checkpoint promises all their records.
+
+    Each has grown enough that a recovery would be long without a checkpoint.
+    """
 
     async def scenario(caller):
         broker = caller.broker
         await broker.parts.metadata.topics.create([RequestedTopic("t", PARTITIONS)])
         now_ms = broker.runtime.clock.now_ms()
         for partition in broker.partitions:
-            batch = build_batch([now_ms], [None], [b"value"])
+            batch = build_batch([now_ms], [None], [bytes(64 << 10)])
             partition.append(batch, read_header(batch), now_ms)
         await broker.parts.replication.flusher.settle()
         broker.runtime.clock.advance(120_000)
