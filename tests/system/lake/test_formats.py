@@ -436,6 +436,11 @@ def test_loads_go_into_a_delta_table_that_others_made(
     decode = Decode(value=Format("json", columns({"id": "int64"})), keep_raw=False)
     with pytest.raises(OttlaError, match="--into-existing"):
         load(decode=decode)
+    steps: list[str] = []
+    other = Decode(value=Format("json", columns({"id": "string"})), keep_raw=False)
+    with pytest.raises(OttlaError, match="its column id is long, and string in the load"):
+        load(decode=other, into_existing=True, watch=ottla.lake.Observer(on_step=steps.append))
+    assert steps == ["planned"]  # It is refused before its files are written.
     assert load(decode=decode, into_existing=True, end="0:10").rows == 10
     assert load().rows == 10  # The table is known by now.
 

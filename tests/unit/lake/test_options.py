@@ -18,6 +18,8 @@ from ottla.lake.write.publish import PublishOptions
         ("accept_loss", "no", "accept_loss is 'no', and not True or False"),
         ("skip_unreadable", 1, "skip_unreadable is 1, and not True or False"),
         ("start", 5, "start is 5, and not a string"),
+        ("group", "", "group is empty: write one, or leave it out"),
+        ("override", "", "override is empty: write one, or leave it out"),
         ("group", ["a"], "group is a value of type list, and not a string"),
         ("row_group_rows", True, "row_group_rows is True, and not a whole number above 0"),
         ("row_group_rows", 0, "row_group_rows is 0, and not a whole number above 0"),

@@ -114,3 +114,9 @@ def test_log_that_lost_its_end_is_refused() -> None:
 def test_log_that_lost_its_start_is_not_refused() -> None:
     """What retention took is accounted for as deleted; it is no reason to stop."""
     require_same_topic("t", "id", "id", {0: 0}, BOUNDS)
+
+
+def test_boundary_that_names_a_partition_twice_is_refused() -> None:
+    """The last offset would be taken, in silence."""
+    with pytest.raises(WrongWords, match="'0:5,0:6' names a partition twice"):
+        parse_boundary("0:5,0:6")

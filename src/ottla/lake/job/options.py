@@ -178,7 +178,11 @@ class WriterOptions(RecordOptions, total=False):
     ]
     group: Annotated[
         str | None,
-        Option("Commit to this group where the table stands, for lag tools.", key="source.group"),
+        Option(
+            "Commit to this group where the table stands, for lag tools.",
+            key="source.group",
+            may_be_empty=False,
+        ),
     ]
     format: Annotated[
         Format | None,
@@ -189,6 +193,7 @@ class WriterOptions(RecordOptions, total=False):
         Option(
             "Build on a table whose manifests contradict each other, and put that on record.",
             metavar="REASON",
+            may_be_empty=False,
         ),
     ]
 

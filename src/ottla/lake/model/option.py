@@ -34,6 +34,7 @@ class Option:
     # An interval is a span above zero.
     unit: Literal["span", "interval", "size"] | None = None
     metavar: str | None = None
+    may_be_empty: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ class Declared:
             )
             shown = repr(value) if is_shown else f"a value of type {type(value).__name__}"
             raise WrongWords(f"{self.name} is {shown}, and not {wanted}")
+        if value == "" and not self.option.may_be_empty:
+            raise WrongWords(f"{self.name} is empty: write one, or leave it out")
         return value
 
 

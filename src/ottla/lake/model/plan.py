@@ -71,8 +71,11 @@ def parse_boundary(text: str) -> Boundary:
         case "earliest" | "latest" | "last-load" as kind:
             return Boundary(kind)
     if _PAIRS.fullmatch(text):
-        pairs = (pair.split(":") for pair in text.split(","))
-        return Boundary("offsets", offsets={int(p): int(offset) for p, offset in pairs})
+        pairs = [pair.split(":") for pair in text.split(",")]
+        offsets = {int(p): int(offset) for p, offset in pairs}
+        if len(offsets) < len(pairs):
+            raise WrongWords(f"{text!r} names a partition twice: write one offset for each")
+        return Boundary("offsets", offsets=offsets)
     timestamp_ms = moment_ms(text, local_now())
     if timestamp_ms is None:
         raise WrongWords(

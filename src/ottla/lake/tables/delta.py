@@ -117,6 +117,11 @@ class DeltaLog(TableLog):
                 "domainMetadata make the table without them), or load into another table",
             )
 
+    def require_fitting(self, columns: pa.Schema, buckets: Buckets) -> None:
+        if self._is_shared and (table := self._open()):
+            wanted = self._as_delta(pa.schema([*columns, *_partition_fields(buckets)]))
+            self._require_fitting(table, wanted, _changes(table, wanted), buckets)
+
     def require_shared(self) -> None:
         if self._open() is None:
             raise self._not_loadable("there is none (its log can't be found)")

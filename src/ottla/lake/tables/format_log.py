@@ -110,6 +110,10 @@ class TableLog(ABC):
         """Raise OttlaError if the table has a feature with which nothing can be committed to it."""
 
     @abstractmethod
+    def require_fitting(self, columns: Any, buckets: Buckets) -> None:
+        """Raise OttlaError if files with these Arrow `columns` do not fit a table of others."""
+
+    @abstractmethod
     def require_shared(self) -> None:
         """Raise OttlaError unless another program made a table here that can be loaded into."""
 

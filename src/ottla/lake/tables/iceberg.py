@@ -116,6 +116,10 @@ class IcebergLog(TableLog):
         with self._errors():
             return named_by(table) if table else NamedLoad()
 
+    def require_fitting(self, columns: pa.Schema, buckets: Buckets) -> None:  # noqa: ARG002  # It has none.
+        if self._is_shared and (table := self._load()):
+            self._require_fitting(table, columns)
+
     def require_shared(self) -> None:
         name = ".".join(self._settings.table)
         if self._settings.is_own:

@@ -20,6 +20,7 @@ from typing import Any
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted
 from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.model.event_times import Buckets
 from ottla.lake.model.layout import buckets_of_table, columns_of
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest, from_bytes
@@ -59,6 +60,9 @@ class LoggedTable(LakeTable):
         touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
         ours = {file.path for file in self.live_files()}
         return touched | ours | self._log.forget(oldest, dry_run=dry_run)
+
+    def require_fitting(self, columns: Any, buckets: Buckets) -> None:
+        self._log.require_fitting(columns, buckets)
 
     def must_rewrite(self, columns: Any) -> bool:
         return self._log.must_rewrite(columns)

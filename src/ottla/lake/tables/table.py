@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.chain import EMPTY, TableStanding
+from ottla.lake.model.event_times import Buckets
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest, to_bytes, unseal
 from ottla.lake.store.errors import as_storage_error
@@ -218,6 +219,9 @@ class LakeTable(ABC):
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.
         """Compare the format's log with all manifests of the chain and their digests."""
         return Agreement()
+
+    def require_fitting(self, columns: Any, buckets: Buckets) -> None:  # noqa: B027  # Nothing to fit.
+        """Raise OttlaError if files with these Arrow columns do not fit a table of others."""
 
     def must_rewrite(self, columns: Any) -> bool:  # noqa: ARG002  # Each file has its own types.
         """Return whether all files must be rewritten before files with these Arrow `columns`."""

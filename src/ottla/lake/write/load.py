@@ -20,7 +20,9 @@ from ottla.lake.job.load_task import LoadTask
 from ottla.lake.job.options import LoadOptions
 from ottla.lake.job.task import LoadResult, TaskResult, load_result
 from ottla.lake.model.event_times import (
+    ONE_BUCKET,
     TIMESTAMP,
+    Buckets,
     EventRule,
     EventSettings,
     EventTimes,
@@ -29,7 +31,7 @@ from ottla.lake.model.event_times import (
     decided,
     moves,
 )
-from ottla.lake.model.layout import TypedSchema
+from ottla.lake.model.layout import TypedSchema, layout_of
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import parse_boundary
@@ -114,6 +116,10 @@ def rows_read(
     """
     typing = writer.typing(plan, settings, plan.ranges)
     events = _events_for(settings.events, plan.before, typing, reads=bool(plan.ranges))
+    # The commit checks this too, but by then the files are written.
+    layout = layout_of(typing.table_schema() if typing else None)
+    buckets = Buckets(events.column, events.by) if events else ONE_BUCKET
+    writer.table.require_fitting(layout.schema, buckets)
     results: list[TaskResult] = []
     if plan.ranges:
         rule = _rule_of(events, plan.described)
