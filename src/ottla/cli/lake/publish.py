@@ -73,6 +73,9 @@ def publish(
     if form == "json":
         show_one("json", asdict(done))
         return
+    if done.left_out:
+        left_out = counted(done.left_out, "file")
+        click.echo(f"left out: {left_out} of other programs in {source}, which no load wrote")
     before = counted(done.total - done.records, "record")
     if dry_run:
         rows = "" if done.rows_left is None else f"{counted(done.rows_left, 'row')} in "

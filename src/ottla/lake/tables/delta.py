@@ -345,7 +345,7 @@ def _live(table: DeltaTable) -> dict[str, LiveFile]:
     found = pa.table(table.get_add_actions(flatten=True))
     low, high = _bounds(found, "min"), _bounds(found, "max")
     events = _events(found)
-    cut = _paths_with_deletions(table)
+    cut = _deleted_rows(table)
     deleted = "has rows that another program deleted (a deletion vector)"
     live = {}
     for at, (path, size, rows) in enumerate(
@@ -357,7 +357,8 @@ def _live(table: DeltaTable) -> dict[str, LiveFile]:
             if (least := values[at]) is not None and (greatest := high[name][at]) is not None
         }
         problem = deleted if path in cut else None
-        live[path] = LiveFile(path, size, rows, bounds, problem, events[at] if events else None)
+        event = events[at] if events else None
+        live[path] = LiveFile(path, size, rows, bounds, problem, event, cut.get(path, 0))
     return live
 
 
@@ -401,13 +402,17 @@ def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
     return found
 
 
-def _paths_with_deletions(table: DeltaTable) -> set[str]:
+def _deleted_rows(table: DeltaTable) -> dict[str, int]:
+    """Return the number of rows that each file's deletion vector removes."""
     if "deletionVectors" not in (table.protocol().reader_features or ()):
-        return set()
+        return {}
     found = pa.table(table.deletion_vectors())
     # These are URLs, unlike the paths of the log's entries.
     root = f"{table.table_uri.rstrip('/')}/"
-    return {path.removeprefix(root) for path in found.column("filepath").to_pylist()}
+    return {
+        path.as_py().removeprefix(root): kept.as_py().count(False)
+        for path, kept in zip(found["filepath"], found["selection_vector"], strict=True)
+    }
 
 
 def _types(columns: Schema) -> dict[str, Any]:

@@ -268,7 +268,7 @@ def _of_shared(others: FilesOfOthers) -> list[str]:
     """Return a note on rows of other programs in a shared table, which the proof leaves out."""
     if not others.instead:
         return []
-    rows = [file.rows for file in others.instead.values()]
+    rows = [file.rows and file.rows - file.deleted for file in others.instead.values()]
     total = sum(filter(None, rows))
     known = f" with {counted(total, 'row')}" if None not in rows else ""
     return [

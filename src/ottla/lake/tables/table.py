@@ -86,6 +86,7 @@ class LiveFile:
     problem: str | None = None
     # The event-time bucket in the log; None if the log has no such buckets.
     event: str | None = None
+    deleted: int = 0  # Rows of the file that its deletion vector removes.
 
 
 @dataclass(frozen=True, slots=True)

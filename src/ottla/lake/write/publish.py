@@ -84,6 +84,7 @@ class PublishResult:
     name: str
     files_left: int = 0
     rows_left: int | None = None
+    left_out: int = 0  # Files of other programs in the table, which are never published.
 
 
 class PublishOptions(SourceOptions, TableOptions, total=False):
@@ -144,6 +145,7 @@ def publish(source: str, topic: str, **options: Unpack[PublishOptions]) -> Publi
         len(found.files),
         time.monotonic() - began_s,
         chosen,
+        left_out=found.left_out,
     )
 
 
@@ -337,7 +339,8 @@ def _plan(source: PublishSource, position: PublishPosition | None, name: str) ->
     if counts and counts[0] == row:
         files_left -= 1
     total = 0 if position is None else position.records
-    return PublishResult(0, 0, total, len(source.files), 0.0, name, files_left, left)
+    files = len(source.files)
+    return PublishResult(0, 0, total, files, 0.0, name, files_left, left, source.left_out)
 
 
 def _name_of(source: str, topic: str) -> str:

@@ -144,8 +144,11 @@ def _wrong(what: str) -> OttlaError:
 class PublishSource:
     """Files in order, in a store."""
 
-    def __init__(self, store: FileStore, files: Sequence[SourceFile], fields: Fields) -> None:
+    def __init__(
+        self, store: FileStore, files: Sequence[SourceFile], fields: Fields, left_out: int = 0
+    ) -> None:
         self.files = files
+        self.left_out = left_out  # Files of other programs in a table, which are not published.
         self._store = store
         self._fields = fields
 
@@ -206,7 +209,8 @@ def open_source(
         table = existing_table(source, store_options)
         live = _in_order(table.live_files(), list(table.history()))
         files = [SourceFile(file.path, file.size_bytes) for file in live]
-        return PublishSource(table.store, files, over(fields, RAW))
+        left_out = len(set(table.live_paths()) - {file.path for file in live})
+        return PublishSource(table.store, files, over(fields, RAW), left_out)
     files = sorted(
         (
             SourceFile(file.path, file.size_bytes)
