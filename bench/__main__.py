@@ -54,9 +54,10 @@ MODULES = (
     "acls",
     "slow_requests",
     "stalls",
-    "soak",
 )
 
+# Measured only if named: it takes twenty minutes.
+LONG = ("soak",)
 
 _LOOPS = 2_000_000
 
@@ -98,12 +99,12 @@ def machine() -> dict[str, object]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(MODULES)}")
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join((*MODULES, *LONG))}")
     parser.add_argument("--quick", action="store_true", help="small sizes: does it run at all")
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each side")
     parser.add_argument("--page", action="store_true", help="write docs/performance.md as well")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(MODULES)
+    unknown = set(arguments.names) - {*MODULES, *LONG}
     if unknown:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
     scale = Scale(quick=arguments.quick, rounds=2 if arguments.quick else arguments.rounds)

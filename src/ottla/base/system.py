@@ -8,6 +8,7 @@ once, at import: a name here is the system's call if there is one, else the repl
 import contextlib
 import mmap
 import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -28,6 +29,9 @@ else:
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
 Buffer = bytes | bytearray | memoryview
+
+# Timers that send SIGALRM; Windows has none.
+HAS_INTERVAL_TIMER: Final[bool] = hasattr(signal, "setitimer")
 
 # For os.open: no child inherits the file, and Windows does not translate line ends.
 OPEN_FLAGS: Final[int] = (

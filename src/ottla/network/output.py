@@ -58,7 +58,14 @@ def held(parts: list[Part]) -> list[Piece]:
     else:
         # A cast, since nearly always all parts are bytes already; a copy would double the cost.
         return cast("list[Piece]", parts)
-    return [HeldRegion(part) if isinstance(part, FileRegion) else part for part in parts]
+    pieces: list[Piece] = []
+    try:
+        pieces.extend(HeldRegion(part) if isinstance(part, FileRegion) else part for part in parts)
+    except OSError:
+        # The process has no descriptor left: the connection ends.
+        let_go(pieces)
+        raise
+    return pieces
 
 
 def let_go(pieces: Iterable[Piece]) -> None:

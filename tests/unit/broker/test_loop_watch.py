@@ -75,6 +75,22 @@ def test_a_stall_is_logged_once_in_a_minute(loop, watch, caplog):
     assert "3 times of work, the longest 60000 ms" in caplog.messages[-1]
 
 
+def test_an_idle_loop_is_looked_at_more_seldom(loop, watch):
+    """A hundred times a second again as soon as it works."""
+
+    def delays_ms(worked_s):
+        found = []
+        for _ in range(6):
+            before_s = loop.now_s
+            loop.turn(0.0, worked_s)
+            found.append(round((loop.timers[-1][0] - loop.now_s) * 1000))
+            assert loop.now_s > before_s
+        return found
+
+    assert delays_ms(0.0) == [20, 40, 80, 160, 160, 160]
+    assert delays_ms(0.002) == [10] * 6
+
+
 def test_a_garbage_collection_is_named(loop, watch, caplog):
     caplog.set_level("INFO")
     watch._on_collection("start", {"generation": 2})

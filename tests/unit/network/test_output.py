@@ -1,6 +1,7 @@
 """Output in order: bytes, warm and cold regions of files, and sockets that take no more."""
 
 import asyncio
+import errno
 import gc
 import os
 import socket
@@ -87,6 +88,25 @@ def test_small_answers_leave_in_one_write():
         assert not rig.output.blocked
 
     run(scenario())
+
+
+def test_regions_are_let_go_where_descriptors_run_out(segment, monkeypatch):
+    """The connection fails; the descriptors taken for its answer are free again."""
+    taken = []
+
+    def dup(descriptor):
+        if len(taken) == 2:
+            raise OSError(errno.EMFILE, "Too many open files")
+        taken.append(duplicate(descriptor))
+        return taken[-1]
+
+    duplicate = os.dup
+    monkeypatch.setattr(os, "dup", dup)
+    with pytest.raises(OSError, match="Too many"):
+        held([b"head", *[FileRegion(segment, 0, 10)] * 3])
+    for descriptor in taken:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)
 
 
 def test_a_slow_socket_gets_one_chunk_at_a_time(segment, monkeypatch):

@@ -13,15 +13,19 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+from ottla.base import system
 from ottla.base.log_lines import Seldom
 
 _log = logging.getLogger(__name__)
 
 # A loop that is late by this much was held: by its own work, or it waited.
 STALL_MS: Final = 20
-# How often the timer fires: a stall that is longer than the sum of both is always seen.
+# How often the timer fires in a loop that works: a stall longer than both together is always seen.
 _BEAT_S: Final = 0.01
-_ALARM_S: Final = _BEAT_S + STALL_MS / 1000
+# A loop that worked less than this between two beats is idle. Then the timer fires more and more
+# seldom: a hundred times a second would take a third of a percent of a core for nothing.
+_IDLE_S: Final = 0.001
+_IDLE_BEAT_S: Final = 0.16
 # A wait is logged from here on.
 _LONG_WAIT_MS: Final = 100
 # After this time clients and other brokers may consider this broker dead.
@@ -47,6 +51,7 @@ class LoopWatch:
         self._worked_s = worked_s
         self._timer: asyncio.TimerHandle | None = None
         self._due_s = self._worked_before_s = self._collecting_s = 0.0
+        self._beat_s = _BEAT_S
         self._cause = ""
         self._seldom = Seldom(_INTERVAL_MS)
         self._has_alarm = False
@@ -58,7 +63,7 @@ class LoopWatch:
 
     def start(self, *, alarm: bool = False) -> None:
         """Watch until `stop`. With `alarm`, name causes by SIGALRM; needs the main thread."""
-        self._has_alarm = alarm and hasattr(signal, "setitimer")
+        self._has_alarm = alarm and system.HAS_INTERVAL_TIMER
         if self._has_alarm:
             signal.signal(signal.SIGALRM, self._on_alarm)
         gc.callbacks.append(self._on_collection)
@@ -75,19 +80,21 @@ class LoopWatch:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
-    # Hot: a hundred times a second.
+    # Hot: up to a hundred times a second.
     def _arm(self) -> None:
         if self._has_alarm:
-            signal.setitimer(signal.ITIMER_REAL, _ALARM_S)
+            signal.setitimer(signal.ITIMER_REAL, self._beat_s + STALL_MS / 1000)
         self._cause = ""
         self._worked_before_s = self._worked_s()
-        self._due_s = self._monotonic_s() + _BEAT_S
-        self._timer = self._loop.call_later(_BEAT_S, self._beat)
+        self._due_s = self._monotonic_s() + self._beat_s
+        self._timer = self._loop.call_later(self._beat_s, self._beat)
 
     def _beat(self) -> None:
         late_ms = round((self._monotonic_s() - self._due_s) * 1000)
+        worked_s = self._worked_s() - self._worked_before_s
         if late_ms >= STALL_MS:
-            self._note(late_ms, round((self._worked_s() - self._worked_before_s) * 1000))
+            self._note(late_ms, round(worked_s * 1000))
+        self._beat_s = _BEAT_S if worked_s >= _IDLE_S else min(2 * self._beat_s, _IDLE_BEAT_S)
         self._arm()
 
     def _note(self, late_ms: int, worked_ms: int) -> None:
