@@ -20,6 +20,10 @@ _PAGE = ROOT / "docs" / "performance.md"
 _PLOT = ROOT / "docs" / "performance.svg"
 _README = ROOT / "README.md"
 _README_TABLE = "| figure | Ottla | other side |\n|---|---|---|\n"
+# What stands before and after plot and table in README.
+_README_HEADING = "\n## Figures\n"
+_README_END = "All were measured on one machine"
+_README_PLOT = "![How many times better Ottla is than the other side](docs/performance.svg)"
 # The rows of README: what it says, the measurement, and the name of its figure.
 _ROWS = (
     ("produce requests/s, one connection, 8 KiB batches", "produce", "produce 8 KiB"),
@@ -61,7 +65,8 @@ def write(figures: Mapping[str, Sequence[Figure]], machine: dict[str, Any]) -> N
         kept[name] = {"machine": machine, "figures": as_json(found)}
     _KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     _PAGE.write_text("\n".join([_OPENING, *(_section(name, kept[name]) for name in kept)]))
-    _write_readme(kept)
+    if all(measurement in kept for _, measurement, _ in _ROWS):
+        _write_readme(kept)
 
 
 def _write_readme(kept: dict[str, Any]) -> None:
@@ -78,9 +83,10 @@ def _write_readme(kept: dict[str, Any]) -> None:
         if len(medians) == 2:
             is_less_better = found[-1]["sense"] != AT_LEAST
             bars.append((label, medians[is_less_better] / medians[not is_less_better]))
-    before, _, rest = _README.read_text().partition(_README_TABLE)
-    _, blank, after = rest.partition("\n\n")
-    _README.write_text(before + _README_TABLE + "".join(rows).rstrip("\n") + blank + after)
+    before, _, rest = _README.read_text().partition(_README_HEADING)
+    _, _, after = rest.partition(_README_END)
+    shown = f"{_README_HEADING}\n{_README_PLOT}\n\n{_README_TABLE}{''.join(rows)}\n"
+    _README.write_text(before + shown + _README_END + after)
     _PLOT.write_text(_drawn(bars))
 
 

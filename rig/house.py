@@ -101,7 +101,7 @@ def counts() -> list[Count]:
         Count("circles without an explanation", sum(c not in EXPLAINED for c in circles), 0, 0),
         Count("modules that import the class Broker", sum(map(imports_broker, texts.values())),
               7, 8),
-        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 6, 30),
+        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 7, 30),
         Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 0, 0),
         Count("folders with more than 25 loose files", len(list(wide_folders(modules.values()))),
               0, 0),
@@ -121,9 +121,9 @@ def counts() -> list[Count]:
         Count("files of less than 40 lines",
               sum(lines[name] < 40 for name in modules if name not in folders), 19, 80),
         Count("files of less than 60 lines with one importer",
-              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 5, 30),
-        Count("lines in src/", sum(lines.values()), 138_200, 125_000),
-        Count("files in src/", len(modules), 864, 1_050),
+              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 6, 30),
+        Count("lines in src/", sum(lines.values()), 139_900, 125_000),
+        Count("files in src/", len(modules), 867, 1_050),
     ]  # fmt: skip
 
 

@@ -76,7 +76,7 @@ class Arrived:
         self.base_sequence = base_sequence
 
 
-class Run:
+class BatchRun:
     """Consecutive usual batches of one producer that are in the receive buffer, in order.
 
     It has at least one batch. `producer_id` is -1 if the producer is not idempotent.
@@ -159,7 +159,7 @@ def usual_run(
     size_max: i64,
     newest_max: i64,
     count_max: i64,
-) -> Run | None:
+) -> BatchRun | None:
     """Return the usual batches of the whole produce requests at the start of `received`.
 
     Each request follows its size. The run has at most `count_max` batches. It ends before the first
@@ -167,7 +167,7 @@ def usual_run(
     whose batch is not usual (see `usual_header`), or whose batch is not the next one of the same
     producer. Returns None if there is no such request.
     """
-    run: Run | None = None
+    run: BatchRun | None = None
     count: i64 = 0
     sequence: i64 = 0
     after_prefix: i64 = AFTER_CORRELATION_ID + len(prefix)
@@ -186,7 +186,7 @@ def usual_run(
             break
         base_sequence: i64 = i64(read_i32_be(request, start + _BASE_SEQUENCE_POSITION))
         if run is None:
-            run = Run(BatchHeader._make(_HEADER.unpack_from(request, start)))
+            run = BatchRun(BatchHeader._make(_HEADER.unpack_from(request, start)))
         elif (
             read_i64_be(request, start + _PRODUCER_ID_POSITION) != run.producer_id
             or i64(read_i16_be(request, start + _PRODUCER_EPOCH_POSITION)) != run.producer_epoch

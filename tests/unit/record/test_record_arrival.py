@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ottla.base.crc32c import checksum
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned
-from ottla.record.arrival import NUMBERS, Run, usual_header, usual_run
+from ottla.record.arrival import NUMBERS, BatchRun, usual_header, usual_run
 from ottla.record.builder import BatchBuilder, build_batch
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
 from ottla.record.validation import validate
@@ -145,13 +145,13 @@ def framed(correlation_id: int, data: bytes, *, flexible: bool, opening: bytes =
     return struct.pack(">i", len(whole)) + whole
 
 
-def run_in(received: bytes, *, flexible: bool = True, count_max: int = 10) -> Run | None:
+def run_in(received: bytes, *, flexible: bool = True, count_max: int = 10) -> BatchRun | None:
     return usual_run(
         memoryview(received), OPENING, PREFIX, flexible, SIZE_MAX, NEWEST_MS, count_max
     )
 
 
-def ids(run: Run | None) -> list[int]:
+def ids(run: BatchRun | None) -> list[int]:
     return [] if run is None else [arrived.correlation_id for arrived in run.arrived]
 
 

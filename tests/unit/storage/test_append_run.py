@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.record.arrival import Arrived, Run
+from ottla.record.arrival import Arrived, BatchRun
 from ottla.record.header import read_header
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
@@ -21,14 +21,14 @@ LOG = f"{FOLDER}/00000000000000000000.log"
 SHAPES = ((1, b"x" * 20), (3, b"y" * 21), (2, b"z" * 2000))
 
 
-def run_of(count: int = 3, **fields: int) -> Run:
+def run_of(count: int = 3, **fields: int) -> BatchRun:
     """Batches of several sizes; with a producer, its next ones from `sequence` on."""
-    run: Run | None = None
+    run: BatchRun | None = None
     sequence = fields.pop("sequence", -1)
     for number in range(count):
         records, payload = SHAPES[number % len(SHAPES)]
         view, header = parsed(batch(records, payload=payload, sequence=sequence, **fields))
-        run = Run(header) if run is None else run
+        run = BatchRun(header) if run is None else run
         delta, sequence_sent = header.last_offset_delta, header.base_sequence
         arrived = Arrived(number, 0, header.size, delta, header.max_timestamp, sequence_sent)
         run.add(arrived, view)

@@ -18,7 +18,7 @@ from ottla.broker.partitions.waiters import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
 from ottla.ledger.history import StartCause
 from ottla.metadata.image import PartitionImage
-from ottla.record.arrival import Run
+from ottla.record.arrival import BatchRun
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import EndTransactionMarker, build_marker
 from ottla.record.header import (
@@ -203,7 +203,7 @@ class Partition:
         return appended
 
     # Hot: once per run.
-    def append_run(self, run: Run, now_ms: int) -> int | None:
+    def append_run(self, run: BatchRun, now_ms: int) -> int | None:
         """Append usual batches of one producer with one write; return the first offset.
 
         Their buffers are patched in place. Returns None, and appends nothing, if they must be

@@ -6,7 +6,7 @@ from typing import Final
 from ottla.base.errors import OttlaError
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.produce.layout import MARKS, TRAILER, Layout
-from ottla.record.arrival import NUMBERS, Run, usual_header, usual_run
+from ottla.record.arrival import NUMBERS, BatchRun, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
 from ottla.storage.segment.config import LogConfig
@@ -96,7 +96,7 @@ class Known:
         return header
 
     # Hot: once per receive.
-    def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> Run | None:
+    def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> BatchRun | None:
         """Return the batches at the start of `received` that need no full validation."""
         if not self._takes_usual():
             return None

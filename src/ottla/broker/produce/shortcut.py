@@ -23,7 +23,7 @@ from ottla.broker.produce.parts import ProduceParts
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
-from ottla.record.arrival import NUMBERS, Run
+from ottla.record.arrival import NUMBERS, BatchRun
 from ottla.record.header import (
     ATTRIBUTES_POSITION,
     HEADER_SIZE,
@@ -161,7 +161,7 @@ class ProduceShortcuts:
             return run.request_bytes, []
         return run.request_bytes, [answers]
 
-    def _defer_run(self, known: Known, run: Run, next_offset: int, answers: bytearray) -> None:
+    def _defer_run(self, known: Known, run: BatchRun, next_offset: int, answers: bytearray) -> None:
         """Let each request be answered when its own batch is committed."""
         slots = [self._connection.defer(arrived.request_bytes) for arrived in run.arrived]
         size = len(known.answer)

@@ -5,7 +5,7 @@ more than a write (a roll, a duplicate, a sequence out of order) are left to `Lo
 which takes one batch at a time.
 """
 
-from ottla.record.arrival import Run
+from ottla.record.arrival import BatchRun
 from ottla.storage.disk.reserve import DiskUse
 from ottla.storage.log.log import Log
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
@@ -13,7 +13,7 @@ from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 _RECORDS = DiskUse.RECORDS
 
 
-def can_append_run(log: Log, run: Run, now_ms: int) -> bool:
+def can_append_run(log: Log, run: BatchRun, now_ms: int) -> bool:
     """Return whether the batches can be appended with one write. Raises OttlaError."""
     active, config, size, count = log.segments.active, log.config, run.size, len(run)
     indexes = active.indexes
@@ -35,7 +35,7 @@ def can_append_run(log: Log, run: Run, now_ms: int) -> bool:
 
 
 # Hot: once per run.
-def append_run(log: Log, run: Run, leader_epoch: int) -> int:
+def append_run(log: Log, run: BatchRun, leader_epoch: int) -> int:
     """Assign the next offsets to the batches, write them, and return the first offset.
 
     `can_append_run` must have returned True. The batches are patched in place. Raises StorageError;

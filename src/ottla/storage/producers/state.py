@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
-from ottla.record.arrival import Run
+from ottla.record.arrival import BatchRun
 from ottla.record.header import TRANSACTIONAL_FLAG, BatchHeader
 
 BATCHES_KEPT = 5
@@ -259,7 +259,7 @@ class ProducerStates:
             self.open_transactions[base_offset] = producer_id
             self._guards.pop(producer_id, None)
 
-    def update_run(self, run: Run, base_offset: int) -> None:
+    def update_run(self, run: BatchRun, base_offset: int) -> None:
         """Record a run of an idempotent producer that begins at `base_offset`."""
         # Hot: its loop once per batch.
         add = self._entry(run.producer_id, run.producer_epoch).add

@@ -3,7 +3,7 @@
 An entry is added every `index_interval_bytes`. The flush job writes the files.
 """
 
-from ottla.record.arrival import Run
+from ottla.record.arrival import BatchRun
 from ottla.record.header import BatchHeader
 from ottla.storage.index.offset_index import OffsetIndex
 from ottla.storage.index.time_index import TimeIndex
@@ -57,7 +57,7 @@ class Indexes:
             self._bytes_since_entry = 0
         self._bytes_since_entry += size
 
-    def add_run(self, position: int, run: Run, offset: int) -> None:
+    def add_run(self, position: int, run: BatchRun, offset: int) -> None:
         """Index the batches of a run, which begins at `offset` and at the end of the segment."""
         # Hot: its loop once per batch.
         for arrived in run.arrived:

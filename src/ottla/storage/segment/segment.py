@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import SegmentRemovals
-from ottla.record.arrival import Run
+from ottla.record.arrival import BatchRun
 from ottla.record.header import BatchHeader
 from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import Buffer, File, FileSystem
@@ -172,7 +172,7 @@ class Segment:
         self.indexes.add_batch(position, size, last_offset, max_timestamp)
         self.size = position + size
 
-    def append_run(self, run: Run, offset: int) -> None:
+    def append_run(self, run: BatchRun, offset: int) -> None:
         """Write the batches of a run, which begins at `offset`, with one call.
 
         Raises StorageError, with nothing of them left.
