@@ -18,7 +18,7 @@ def test_an_answer_that_cannot_be_encoded_ends_the_connection(caplog):
 
         table = caller.broker.serving.listeners.open[0].service._dispatcher.table
         key = ApiKey.ELECT_LEADERS
-        table[key] = table[key]._replace(handle=handle, is_coroutine=True)
+        table[key] = table[key]._replace(handle=handle)
         with pytest.raises(asyncio.IncompleteReadError):
             await asyncio.wait_for(caller.call(ElectLeadersRequest(), 0), 30)
 
