@@ -182,7 +182,7 @@ def test_requests_that_come_together_are_appended_with_one_write(monkeypatch, ac
             assert [a.error_code for a in answers] == [0] * 6
             assert [a.base_offset for a in answers] == [1, 2, 4, 5, 6, 8]
             assert [a.log_append_time_ms for a in answers] == [-1] * 6
-            assert counts == [6]
+            assert counts == [3, 3]
             answer = fetched(await client.call(fetch("a", 0), 12))
             assert values_in(bytes(answer.records)) == [b"%d" % n for n in range(9)]
 
