@@ -74,23 +74,8 @@ def _rdkafka(node: Node, topics: dict[str, str], records: int) -> dict[str, Any]
 
 def _java(node: Node, topics: dict[str, str], records: int) -> dict[str, Any]:
     """Its own fetch time counts, not that of its JVM and its group."""
-    arguments = ("--bootstrap-server", node.bootstrap, "--topic", topics[node.name])
     before_s = node.process.cpu_seconds()
-    done = subprocess.run(
-        command(
-            CONSUMER_PERFORMANCE,
-            *arguments,
-            *("--num-records", records, "--timeout", 60_000, "--group", f"java-{time.time_ns()}"),
-        ),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    rows = _RATE.findall(done.stdout)
-    if done.returncode != 0 or not rows:
-        raise RuntimeError(f"ConsumerPerformance failed:\n{done.stdout}{done.stderr}")
-    # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
-    fields = [field.strip() for field in rows[-1].split(",")]
+    fields = consumer_performance(node, topics[node.name], records)
     read = int(float(fields[4]))
     return _reported(
         node,
@@ -101,6 +86,28 @@ def _java(node: Node, topics: dict[str, str], records: int) -> dict[str, Any]:
             "broker_cpu_s": node.process.cpu_seconds() - before_s,
         },
     )
+
+
+def consumer_performance(node: Node, topic: str, records: int) -> list[str]:
+    """Read with Java's ConsumerPerformance; return the fields of its row.
+
+    They are: start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch
+    records/s. Raises RuntimeError.
+    """
+    done = subprocess.run(
+        command(
+            CONSUMER_PERFORMANCE,
+            *("--bootstrap-server", node.bootstrap, "--topic", topic),
+            *("--num-records", records, "--timeout", 60_000, "--group", f"java-{time.time_ns()}"),
+        ),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    rows = _RATE.findall(done.stdout)
+    if done.returncode != 0 or not rows:
+        raise RuntimeError(f"ConsumerPerformance failed:\n{done.stdout}{done.stderr}")
+    return [field.strip() for field in rows[-1].split(",")]
 
 
 def _reported(node: Node, result: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ to itself, in turn. Usable means that every partition answers ListOffsets.
 """
 
 import json
-import re
 import shutil
 import statistics
 import subprocess
@@ -22,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from bench.clusters import MIN_IN_SYNC, REPLICAS, each_alone
 from bench.clusters import admin as cluster_admin
+from bench.consume import consumer_performance
 from bench.controller_failover import kill
 from bench.figures import AT_MOST, Figure, Scale, number, ratio, spread
 from bench.leaders import controller, elect_all_preferred
@@ -36,7 +36,6 @@ from rig.broker import ottla
 from rig.clusters import Cluster
 from rig.kafka import kafka
 from rig.nodes import Node
-from rig.tools import CONSUMER_PERFORMANCE, command
 from rig.wire_client import WireClient
 
 _TOPIC = "many"
@@ -44,7 +43,6 @@ _RECORDS_EACH = 3
 _SETTLING_S = 5.0
 _PATIENCE_S = 180.0
 _EARLIEST = -2
-_ROW = re.compile(r"^\d{4}-.*$", re.MULTILINE)
 
 Make = Callable[[Path], AbstractContextManager[Node]]
 # Key, what it is, unit, the bound of the ratio to Kafka, the bound of Ottla's own value.
@@ -202,21 +200,7 @@ def _read(node: Node, records: int) -> dict[str, float]:
 
 def _java_read(node: Node, records: int) -> dict[str, float]:
     """From its subscription to its last record; the start of its JVM does not count."""
-    done = subprocess.run(
-        command(
-            CONSUMER_PERFORMANCE,
-            *("--bootstrap-server", node.bootstrap, "--topic", _TOPIC),
-            *("--num-records", records, "--timeout", 60_000, "--group", f"java-{time.time_ns()}"),
-        ),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    rows = _ROW.findall(done.stdout)
-    if done.returncode != 0 or not rows:
-        raise RuntimeError(f"ConsumerPerformance failed:\n{done.stdout}{done.stderr}")
-    # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
-    fields = [field.strip() for field in rows[-1].split(",")]
+    fields = consumer_performance(node, _TOPIC, records)
     if int(float(fields[4])) < records:
         raise RuntimeError(f"ConsumerPerformance read {fields[4]} of {records} records")
     return {"s": (float(fields[6]) + float(fields[7])) / 1000}

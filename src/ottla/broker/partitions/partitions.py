@@ -146,30 +146,17 @@ class Partitions:
                 if topic is not None and topic.configs is not self._configs.get(name):
                     self._configure(topic)
             # No order may come to a damaged replica that could not be given up before.
-            states = [
-                (topic, index, state)
-                for topic, index, state in self._states(image, self._damaged())
-                if self._can_give_up(topic, index, state)
-            ]
+            states = [damaged for damaged in self._damaged(image) if self._can_give_up(*damaged)]
             if states:
                 await self._take(states)
 
-    def _damaged(self) -> list[TopicPartition]:
-        return [
-            name
-            for directory in self._directories.online
-            for name, error in directory.refused.items()
-            if isinstance(error, LogCorrupt)
-        ]
-
-    @staticmethod
-    def _states(
-        image: ClusterImage, partitions: Iterable[TopicPartition]
-    ) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
-        for name, index in partitions:
-            topic, state = image.topics.get(name), image.partition(name, index)
-            if topic is not None and state is not None:
-                yield topic, index, state
+    def _damaged(self, image: ClusterImage) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+        """Yield the partitions whose logs here are damaged, with their states in `image`."""
+        for directory in self._directories.online:
+            for (name, index), error in directory.refused.items():
+                topic, state = image.topics.get(name), image.partition(name, index)
+                if isinstance(error, LogCorrupt) and topic is not None and state is not None:
+                    yield topic, index, state
 
     async def order(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
