@@ -2,6 +2,9 @@
 
 Ottla on disk with the flush journal and without it, Ottla without fsync, and Kafka, which does not
 fsync. Then 50 records to 50 of 1,000 partitions every 50 ms, until their answers.
+
+Each partition gets its first record before: Ottla creates a log with its first record, Kafka with
+its topic. What that costs is the last figure.
 """
 
 import contextlib
@@ -83,15 +86,20 @@ def _trickle(nodes: list[Node], scale: Scale) -> list[Figure]:
             print(f"   {node.name:<10} {found}", flush=True)
             times.setdefault(node.name, []).append(found)
     figures = []
-    for key in ("p50_ms", "p99_ms"):
+    for key, when in (
+        ("p50_ms", "p50"),
+        ("p99_ms", "p99"),
+        ("first_p99_ms", "p99 of the first records"),
+    ):
         middle = {side: statistics.median(one[key] for one in each) for side, each in times.items()}
         note = ", ".join(f"{side} {value:.1f} ms" for side, value in middle.items())
-        label = f"50 records to 50 of 1,000 partitions, on disk, {key[:3]}"
+        label = f"50 records to 50 of 1,000 partitions, on disk, {when}"
         sides: dict[str, Any] = {"ottla": [one[key] for one in times["disk"]], "unit": "ms"}
         if "kafka" in middle:
             value = middle["disk"] / middle["kafka"]
             sides["kafka"] = [one[key] for one in times["kafka"]]
-            figures.append(Figure(label, value, "× Kafka", AT_MOST, 1.0, note, sides))
+            bound = None if when.endswith("records") else 1.0
+            figures.append(Figure(label, value, "× Kafka", AT_MOST, bound, note, sides))
         else:
             figures.append(Figure(label, middle["disk"], "ms", note=note))
     return figures

@@ -6,6 +6,8 @@ a checkpoint of a log with 100,000 producers; the end of the move of such a log 
 directory; Metadata of 250,000 names; and 200 clients that do TLS handshakes one after another.
 
 For the last, a client that has logged in produces at a steady rate over TLS, first without them.
+They and the handshakes use both cores, so its p99 has no bound here. `bench security_limits` has
+one, for handshakes that stall.
 """
 
 import argparse
@@ -49,7 +51,6 @@ _PRODUCERS = 100_000
 _NAMES = 250_000
 _BUSY = 200
 _SECONDS = 8
-_P99_MAX = 1.2
 _NAME = TopicPartition("stalls", 0)
 
 
@@ -68,7 +69,7 @@ def measure(scale: Scale) -> list[Figure]:
     what = f"p99 of a known client under {_BUSY} TLS handshakes at a time"
     note = f"ms: {spread([after for _, after in p99])}; without {spread([one for one, _ in p99])}"
     middle = ratios[len(ratios) // 2]
-    return [*figures, Figure(what, middle, "× without them", AT_MOST, _P99_MAX, note)]
+    return [*figures, Figure(what, middle, "× without them", note=note)]
 
 
 @contextlib.asynccontextmanager
