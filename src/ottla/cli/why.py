@@ -24,7 +24,14 @@ from ottla.client.admin.logs import RetentionStatus
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, verdict
-from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, first_cause, rebalances_of, story_of
+from ottla.diagnosis.decisions import (
+    ABOUT_ISR,
+    ABOUT_LEADER,
+    first_cause,
+    rebalance_lines,
+    rebalances_of,
+    story_of,
+)
 from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
 from ottla.diagnosis.transactions import stable_offset_of
 from ottla.metadata.decisions import DecisionKind
@@ -267,37 +274,10 @@ def _cause_row(cause: RebalanceCause) -> dict[str, Any]:
 
 
 def _show_rebalance(one: DescribedRebalance) -> None:
-    lasted = "" if one.duration_ms < 0 else f" after {one.duration_ms} ms"
-    click.secho(
-        f"{iso(one.began_ms)}  {one.protocol} protocol, epoch {one.epoch}: {one.ending}{lasted}",
-        bold=True,
-    )
-    for cause in one.causes:
-        click.echo(f"  because     {_member(cause)}{cause.words}")
-        if cause.setting is not None:
-            click.echo(f"  decided by  {cause.setting}")
-    if one.causes_omitted:
-        click.echo(f"  because     of {one.causes_omitted} more")
-    if one.formed_ms >= 0:
-        until = "all had joined" if one.ended_by is None else one.ended_by
-        click.echo(f"  waited      {one.formed_ms} ms for members, until {until}")
-    if one.moved >= 0:
-        click.echo(f"  moved       {one.moved} of {one.partitions} partitions")
-    if one.without_members:
-        longest = one.waits[0]
-        click.echo(
-            f"  stopped     {one.without_members} of {one.members} members, "
-            f"{longest.member_id} for longest: {longest.without_ms} ms"
-        )
-    elif one.ending == "stable":
-        click.echo("  stopped     no member")
-
-
-def _member(cause: RebalanceCause) -> str:
-    if not cause.member_id:
-        return ""
-    place = f" at {cause.host.removeprefix('/')}" if cause.host else ""
-    return f"{cause.member_id}{place}: "
+    first, *rest = rebalance_lines(one)
+    click.secho(first, bold=True)
+    for line in rest:
+        click.echo(f"  {line}")
 
 
 def _known(number: int) -> int | None:

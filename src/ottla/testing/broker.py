@@ -12,14 +12,16 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
+from ottla.broker.handlers.decisions import described_rebalance
 from ottla.broker.process.broker import Broker as BrokerProcess
 from ottla.broker.process.stored_security import security_in, stored_security
 from ottla.coordination.interface.store import Store
@@ -30,6 +32,14 @@ from ottla.operations.secure.settings import ADMINISTRATOR, secured
 from ottla.security.sasl.scram_keys import ITERATIONS_MIN
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.testing.progress import (
+    Check,
+    Progress,
+    lacks_assignment,
+    lacks_consumption,
+    lacks_rest,
+)
+from ottla.wire.messages.decisions import DescribedRebalance
 
 Result = TypeVar("Result")
 
@@ -38,7 +48,7 @@ _SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "4",
 }
-_PATIENCE_S = 30
+_PATIENCE_S = 30.0
 
 
 class Broker:
@@ -113,6 +123,7 @@ class Broker:
             if self._login is not None:
                 self._on_loop(self._add_administrator(self._login))
             self._on_loop(self._broker.start())
+            self._progress = Progress(self._broker.parts)
         except BaseException:
             self._end_thread()
             raise
@@ -138,6 +149,64 @@ class Broker:
     def apply_retention(self) -> None:
         """Apply retention now, without waiting for its next check."""
         self._on_loop(self._require_running().parts.retention.apply_retention())
+
+    def until_assigned(
+        self,
+        group: str,
+        partitions: int,
+        *,
+        members: int | None = None,
+        timeout: float = _PATIENCE_S,
+    ) -> None:
+        """Wait until a group has settled and `partitions` are assigned, with so many `members`.
+
+        Settled means that every member has got its assignment from the coordinator. A member of a
+        classic group or of kafka-python joins only while its program polls it. `timeout` is in
+        seconds. Raises TimeoutError, whose text has the story of the group: its members, who is
+        late, the causes of its rebalances, committed and end offsets.
+        """
+        parts = self._require_running().parts
+        check = partial(lacks_assignment, parts, group, partitions, members)
+        self._wait(check, [group], timeout)
+
+    def until_consumed(self, group: str, topic: str, *, timeout: float = _PATIENCE_S) -> None:
+        """Wait until a group has consumed every record of a topic, and that is on disk.
+
+        Consumer groups consume a record by committing an offset above it, share groups by
+        acknowledging it. Control records and aborted records need not be consumed; records of an
+        open transaction must be. Raises TimeoutError as `until_assigned` does.
+        """
+        parts = self._require_running().parts
+        self._wait(partial(lacks_consumption, parts, group, topic), [group], timeout)
+
+    def until_idle(self, *, timeout: float = _PATIENCE_S) -> None:
+        """Wait until the broker and the groups with members have nothing left to do.
+
+        That is: every record is committed and on disk, no transaction is open, no group
+        rebalances, and each group with members has consumed (as in `until_consumed`) the
+        partitions assigned to it. Groups without members do not count, so first wait until your
+        members have joined. Raises TimeoutError with the story of all groups.
+        """
+        parts = self._require_running().parts
+        self._wait(partial(lacks_rest, parts), [], timeout)
+
+    def rebalances(self, group: str) -> list[DescribedRebalance]:
+        """Return the latest rebalances of a group: causes, durations, who had no partitions."""
+
+        async def describe() -> list[DescribedRebalance]:
+            flights = self._broker.parts.groups.flights.of(group)
+            return [described_rebalance(flight) for flight in flights]
+
+        self._require_running()
+        return self._on_loop(describe())
+
+    def _wait(self, check: Check, groups: Sequence[str], timeout_s: float) -> None:
+        waiting = self._progress.until(check, groups, timeout_s)
+        future = asyncio.run_coroutine_threadsafe(waiting, self._loop)
+        try:
+            future.result()
+        finally:
+            future.cancel()
 
     def _make(self) -> BrokerProcess:
         filesystem: FileSystem = OsFileSystem()

@@ -16,6 +16,7 @@ from ottla.broker.handlers.group_offsets import OffsetCommit
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
+from ottla.broker.runtime.signal import Signal
 from ottla.group.coordinator.flights import Flights
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import NO_TOPICS
@@ -177,6 +178,7 @@ class World:
             self._new_uuid,
             self.flights,
             lambda: NO_TOPICS,
+            Signal(),
             commit_timeout_ms=COMMIT_TIMEOUT_MS,
             load_bytes=1_000,
         )

@@ -18,6 +18,7 @@ from ottla.broker.coordinators import Shard
 from ottla.broker.groups.shard import GroupShard
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
+from ottla.broker.runtime.signal import Signal
 from ottla.broker.share.states import ShareStateShard
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.group.coordinator.flights import Flights
@@ -256,6 +257,7 @@ class StoredWorld:
                 lambda: UUID(int=1),
                 Flights(),
                 lambda: NO_TOPICS,
+                Signal(),
                 commit_timeout_ms=1000,
                 load_bytes=1000,
             )

@@ -21,6 +21,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.group.coordinator.coordinator import GroupCoordinator
@@ -66,6 +67,8 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         self._check_interval_ms = settings.integer("offsets.retention.check.interval.ms")
         # The cause of each recent rebalance, and how long it took.
         self.flights = Flights()
+        # Emitted after each decision about a group was applied; its records may not be committed.
+        self.decided: Signal[[GroupDecision]] = Signal()
 
     def begin(self) -> None:
         """Start loading the groups from disk, and expire offsets at intervals.
@@ -205,6 +208,7 @@ class Groups(Coordinators[GroupShard], BrokerPart):
             self._new_uuid,
             self.flights,
             self._topics,
+            self.decided,
             commit_timeout_ms=self._commit_timeout_ms,
             load_bytes=self._load_bytes,
         )

@@ -12,6 +12,7 @@ from ottla.broker.coordinators.replay import ReplayedPartition, replay
 from ottla.broker.groups.answer import GroupAnswer
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
+from ottla.broker.runtime.signal import Signal
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.coordinator.flights import Flights
 from ottla.group.model.turn import Call, GroupDecision, Moment
@@ -40,6 +41,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         new_uuid: Callable[[], UUID],
         flights: Flights,
         topics: Callable[[], TopicsView],
+        decided: Signal[[GroupDecision]],
         *,
         commit_timeout_ms: int,
         load_bytes: int,
@@ -55,6 +57,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         self._new_uuid = new_uuid
         self._flights = flights
         self._topics = topics
+        self._decided = decided
         self._deadline: Deadline | None = None
 
     def empty(self) -> GroupCoordinator:
@@ -173,6 +176,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         if decision.notes:
             self._flights.take(decision.notes, self._now())
         self.answer(decision)
+        self._decided.emit(decision)
         self._arm()
 
     def _arm(self) -> None:

@@ -96,11 +96,14 @@ class DescribeRebalances(Handler):
     ) -> DescribeRebalancesResponse:
         """Answer from the history in memory, whose limited size also limits the answer."""
         return DescribeRebalancesResponse(
-            rebalances=[_rebalance(flight) for flight in self.groups.flights.of(body.group_id)]
+            rebalances=[
+                described_rebalance(flight) for flight in self.groups.flights.of(body.group_id)
+            ]
         )
 
 
-def _rebalance(flight: Flight) -> DescribedRebalance:
+def described_rebalance(flight: Flight) -> DescribedRebalance:
+    """Return a rebalance as DescribeRebalances answers it."""
     return DescribedRebalance(
         protocol=flight.protocol,
         epoch=flight.epoch,
