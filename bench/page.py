@@ -19,7 +19,7 @@ _KEPT = ROOT / "docs" / "performance.json"
 _PAGE = ROOT / "docs" / "performance.md"
 _PLOT = ROOT / "docs" / "performance.svg"
 _README = ROOT / "README.md"
-_README_TABLE = "| figure | Ottla | other side |\n|---|---|---|\n"
+_README_TABLE = "| figure | Ottla | other side | better by |\n|---|---|---|---|\n"
 # What stands before and after plot and table in README.
 _README_HEADING = "\n## Figures\n"
 _README_END = "All were measured on one machine"
@@ -39,7 +39,7 @@ _ROWS = (
         "transactions",
         "transactions of 100 records, librdkafka, flush policy group",
     ),
-    ("gap after kill -9 of a leader, median", "failover", "kill -9 of the leader: median"),
+    ("gap after kill -9 of a leader, median", "failover", "gap after kill -9 of the leader: median"),
     ("broker memory after producing", "produce", "resident memory after the produce runs"),
     (
         "lake load, 100-byte records (other side: Spark's connector)",
@@ -76,13 +76,15 @@ def _write_readme(kept: dict[str, Any]) -> None:
         figures = kept.get(measurement, {"figures": []})["figures"]
         found = [one for one in figures if one["name"] == name and "unit" in one["details"]]
         if not found:
-            continue
+            raise LookupError(f"no measurement {measurement} has a figure {name!r} with sides")
         details = found[-1]["details"]
-        rows.append(f"| {' | '.join([label, *_sides(details)])} |\n")
         medians = [statistics.median(each) for each in details.values() if isinstance(each, list)]
+        better = ""
         if len(medians) == 2:
             is_less_better = found[-1]["sense"] != AT_LEAST
             bars.append((label, medians[is_less_better] / medians[not is_less_better]))
+            better = f"{number(bars[-1][1])} ×"
+        rows.append(f"| {' | '.join([label, *_sides(details), better])} |\n")
     before, _, rest = _README.read_text().partition(_README_HEADING)
     _, _, after = rest.partition(_README_END)
     shown = f"{_README_HEADING}\n{_README_PLOT}\n\n{_README_TABLE}{''.join(rows)}\n"
@@ -157,4 +159,5 @@ def _sides(details: dict[str, Any]) -> tuple[str, str]:
         if isinstance(values, list)
     }
     ours = shown.pop("ottla", "")
-    return ours, "; ".join(f"{side}: {value}" for side, value in shown.items())
+    named = [(side.replace("kafka", "Kafka"), value) for side, value in shown.items()]
+    return ours, "; ".join(f"{side}: {value}" for side, value in named)
