@@ -39,7 +39,11 @@ _ROWS = (
         "transactions",
         "transactions of 100 records, librdkafka, flush policy group",
     ),
-    ("gap after kill -9 of a leader, median", "failover", "gap after kill -9 of the leader: median"),
+    (
+        "gap after kill -9 of a leader, median",
+        "failover",
+        "gap after kill -9 of the leader: median",
+    ),
     ("broker memory after producing", "produce", "resident memory after the produce runs"),
     (
         "lake load, 100-byte records (other side: Spark's connector)",
