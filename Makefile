@@ -18,7 +18,7 @@ help:
 	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10 SECURE=1"
 	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite SECURE=1"
 	@echo "make suites  other projects' tests against Ottla and Apache Kafka: SUITES=\"kgo streams\""
-	@echo "make rig     Java and the jars that tests and measurements use"
+	@echo "make rig     Java, jars and the browser that tests and measurements use"
 
 # Byte code as pip writes it for what it installs: else each start of a process compiles its sources.
 venv: $(INSTALLED) $(COMPILED)
@@ -46,6 +46,7 @@ $(COMPILED): $(INSTALLED) $(wildcard setup.py src/ottla/record/*.py src/ottla/la
 
 rig: venv
 	@$(PY) -m rig.jars
+	@$(PY) -m rig.browser
 
 test: rig
 	@$(PY) -m rig.suite

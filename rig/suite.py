@@ -81,6 +81,7 @@ PARTS = (
     Part("lake, g to r", ("tests/system/lake",), 1500, only=_LAKE_G_TO_R),
     Part("chaos", ("tests/system/chaos",), 900),
     Part("cli", ("tests/system/cli",), 900),
+    Part("console", ("tests/system/console",), 600),
     Part("lake, the rest", ("tests/system/lake",), 1500, without="test_[a-r]*.py"),
     Part("clients, Java", ("tests/system/clients",), 720, only=_JAVA),
     Part("unit, lake", ("tests/unit/lake",), 1500, _in_memory()),

@@ -43,6 +43,7 @@ _COMMANDS = {
     "store": ("ottla.cli.store:store", "Protect the nodes in ZooKeeper."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
+    "console": ("ottla.cli.console:console", "Serve pages about a cluster, for a browser."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
 }
 # A note that the codec is not compiled, and why; empty if it is.

@@ -13,7 +13,6 @@ from ottla.cli.common.completion import groups, partitions
 from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
-from ottla.cli.text.settings import SOURCE_WORDS
 from ottla.cli.topic.definition import standing_row
 from ottla.cli.txn import description
 from ottla.client.admin import Admin
@@ -33,6 +32,7 @@ from ottla.diagnosis.decisions import (
     story_of,
 )
 from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
+from ottla.diagnosis.settings import SOURCE_WORDS
 from ottla.diagnosis.transactions import stable_offset_of
 from ottla.metadata.decisions import DecisionKind
 from ottla.wire.messages.decisions import DescribedRebalance, RebalanceCause

@@ -1,9 +1,11 @@
 """The health of a cluster: all its problems, and the load of each broker."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted, iso
 from ottla.client.admin import Admin
@@ -11,7 +13,11 @@ from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import CleanerStatus, FailedCleaning
 from ottla.client.admin.configs import ConfigResourceType
 from ottla.client.admin.partitions import PartitionStatus
+from ottla.client.connection.cluster import connections_of
+from ottla.client.connection.view import BrokerDescription
 from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
+from ottla.diagnosis.partitions import no_answer
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 # An internal topic keeps the replication factor it was created with. If the cluster had one broker
 # when the first group committed, all committed offsets have one copy, even with three brokers now.
@@ -90,7 +96,7 @@ def _failed(broker_id: int, why: str, logs: list[FailedCleaning]) -> Finding:
     )
 
 
-# How long `health` waits for a broker that accepts connections but sends no answer.
+# How long `health` waits by default for a broker that accepts connections but sends no answer.
 PATIENCE_S = 5.0
 
 
@@ -103,6 +109,7 @@ class ClusterHealth:
 
     controller: int | None
     live: tuple[int, ...]
+    topic_count: int
     partition_count: int
     counts: Mapping[str, int]
     findings: tuple[Finding, ...]
@@ -125,11 +132,11 @@ class BrokerLoad:
         return self.address is not None
 
 
-async def health(admin: Admin) -> ClusterHealth:
+async def health(admin: Admin, patience_s: float = PATIENCE_S) -> ClusterHealth:
     """Check the whole cluster for problems.
 
-    If a broker does not answer in time, its log directories and cleaner are left out. The
-    findings about partitions show that such a broker has a problem.
+    If a broker does not answer within `patience_s`, its log directories and cleaner are left out.
+    The findings about partitions show that such a broker has a problem.
     """
     found = await admin.cluster.describe()
     standings = await admin.partitions.describe()
@@ -141,12 +148,51 @@ async def health(admin: Admin) -> ClusterHealth:
         factors, apart = await _factors(admin, live[0])
         places = {broker.rack or broker.broker_id for broker in found.brokers} if apart else live
         wrong += too_few_replicas(standings, len(places), factors)
-    wrong += disk_findings(await admin.logs.directories(live, patience_s=PATIENCE_S))
-    cleaners = await admin.compaction.cleaners(patience_s=PATIENCE_S)
+    wrong += disk_findings(await admin.logs.directories(live, patience_s=patience_s))
+    cleaners = await admin.compaction.cleaners(patience_s=patience_s)
     wrong += cleaner_findings(cleaners)
     return ClusterHealth(
-        controller, live, len(standings), counts(standings), tuple(wrong), tuple(cleaners)
+        controller,
+        live,
+        len({one.name.topic for one in standings}),
+        len(standings),
+        counts(standings),
+        tuple(wrong),
+        tuple(cleaners),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAnswer:
+    """Whether a broker answers: after `elapsed_ms`, or not, with an `error`."""
+
+    broker: BrokerDescription
+    is_controller: bool
+    elapsed_ms: float | None
+    error: OttlaError | None
+
+
+async def broker_answers(admin: Admin, patience_s: float = PATIENCE_S) -> list[BrokerAnswer]:
+    """Send each live broker a small request, all at once; wait at most `patience_s`."""
+    found = await admin.cluster.describe()
+    cluster = connections_of(admin)
+    loop = asyncio.get_running_loop()
+
+    async def ask(broker: BrokerDescription) -> BrokerAnswer:
+        is_controller = broker.broker_id == found.controller_id
+        began_s = loop.time()
+        try:
+            async with asyncio.timeout(patience_s):
+                await cluster.ask(broker.broker_id, MetadataRequest(topics=[]), MetadataResponse)
+        except TimeoutError:
+            return BrokerAnswer(
+                broker, is_controller, None, no_answer(broker.broker_id, patience_s)
+            )
+        except OttlaError as error:
+            return BrokerAnswer(broker, is_controller, None, error)
+        return BrokerAnswer(broker, is_controller, (loop.time() - began_s) * 1000, None)
+
+    return list(await asyncio.gather(*map(ask, found.brokers)))
 
 
 def live_controller(found: ClusterDescription) -> int | None:

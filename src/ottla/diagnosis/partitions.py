@@ -1,5 +1,6 @@
 """The state of partitions: replicas, log start and end offsets, and sizes on disk."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -108,6 +109,49 @@ async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at:
     """Return offsets for EARLIEST, LATEST or a time in ms; -1 if all records are older."""
     found = await list_offsets(cluster, dict.fromkeys(partitions, at))
     return {partition: entry.offset for partition, entry in found.items()}
+
+
+async def offsets_in_time(
+    cluster: Cluster, partitions: Iterable[TopicPartition], at: int, patience_s: float
+) -> tuple[Offsets, dict[TopicPartition, OttlaError]]:
+    """Like `offsets_at`, but each leader has at most `patience_s` to answer.
+
+    All leaders are asked at once. Returns the offsets that came, and an error for each other
+    partition. Raises UnknownTopic.
+    """
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for name in partitions:
+        leader = (await cluster.partition(name)).leader
+        by_leader.setdefault(leader, []).append(name)
+    found: Offsets = {}
+    failed: dict[TopicPartition, OttlaError] = {}
+
+    async def ask(leader: int, names: list[TopicPartition]) -> None:
+        try:
+            async with asyncio.timeout(patience_s):
+                found.update(await offsets_at(cluster, names, at))
+        except TimeoutError:
+            error = no_answer(leader, patience_s)
+            failed.update(dict.fromkeys(names, error))
+        except OttlaError as error:
+            failed.update(dict.fromkeys(names, error))
+
+    await asyncio.gather(*(ask(leader, names) for leader, names in by_leader.items()))
+    return found, failed
+
+
+def no_answer(broker_id: int, patience_s: float) -> OttlaError:
+    """Return the error for a broker that did not answer in time (NO_LEADER: there is none)."""
+    if broker_id == NO_LEADER:
+        return OttlaError(
+            ErrorCode.LEADER_NOT_AVAILABLE,
+            "the partition has no leader; `ottla cluster health` says why",
+        )
+    return OttlaError(
+        ErrorCode.REQUEST_TIMED_OUT,
+        f"broker {broker_id} did not answer within {patience_s:g} s; it stands still, or the "
+        "network to it does",
+    )
 
 
 async def known_offsets(admin: Admin, places: Iterable[TopicPartition], at: int) -> Offsets:

@@ -23,6 +23,18 @@ from ottla.base.settings.tables.setting import Use
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 
 _MIN_ISR = "min.insync.replicas"
+# Where a value comes from, for output.
+SOURCE_WORDS = {
+    ConfigSource.UNKNOWN: "unknown",
+    ConfigSource.TOPIC: "topic",
+    ConfigSource.DYNAMIC_BROKER: "broker-dynamic",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER: "cluster-dynamic",
+    ConfigSource.STATIC_BROKER: "broker-file",
+    ConfigSource.DEFAULT: "default",
+    ConfigSource.DYNAMIC_BROKER_LOGGER: "logger",
+    ConfigSource.CLIENT_METRICS: "client-metrics",
+    ConfigSource.GROUP: "group",
+}
 
 
 def set_by_operator(configs: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
@@ -128,15 +140,21 @@ def _explanation(kind: str, setting: Setting) -> Explanation:
 def _with_words(setting: Setting, default: str | None) -> str | None:
     """Return a long number, followed by its value with a unit."""
     value = setting.default
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
+    if not isinstance(value, int) or isinstance(value, bool):
         return default if default != "" else "(empty)"
+    words = value_words(setting.name, value)
+    return f"{default} ({words})" if words else default
+
+
+def value_words(name: str, value: int) -> str:
+    """Return a long number of a setting in larger units; empty if it needs no other words."""
+    if value < 1000:
+        return ""
     if value == _LONGEST:
-        return f"{default} (never)" if setting.name.endswith((".ms", ".messages")) else default
-    if setting.name.endswith(".ms"):
-        return f"{default} ({span_words(value)})"
-    if setting.name.endswith(".bytes"):
-        return f"{default} ({size_words(value)})"
-    return default
+        return "never" if name.endswith((".ms", ".messages")) else ""
+    if name.endswith(".ms"):
+        return span_words(value)
+    return size_words(value) if name.endswith(".bytes") else ""
 
 
 def _synonyms(kind: str, name: str) -> list[str]:

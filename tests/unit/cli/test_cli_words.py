@@ -3,7 +3,8 @@
 import click
 import pytest
 
-from ottla.cli.text.words import Position, interval, moment, position, size, span, unescaped
+from ottla.cli.text.words import interval, moment, position, size, span, unescaped
+from ottla.diagnosis.record_choice import Position
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from ottla.cli.common.completion import groups, topics
 from ottla.cli.consume import shape
 from ottla.cli.consume.reader import Wish, read
 from ottla.cli.text.places import regex
-from ottla.cli.text.words import Position, moment, position
+from ottla.cli.text.words import moment, position
+from ottla.diagnosis.record_choice import WHERE_FORMS, Position, condition_of
 
 _FORMAT_HELP = (
     "Show each record as TEXT says: %k key, %v or %s value, %h headers, %t topic, %p partition, "
@@ -51,6 +52,7 @@ _FORMAT_HELP = (
     help="Whether records of open and aborted transactions are shown.",
 )
 @click.option("--grep", metavar="PATTERN", help="Only records whose key or value matches.")
+@click.option("--where", metavar="TEXT", help=f"Only records that match: {WHERE_FORMS}.")
 @click.option("--keys", "-k", is_flag=True, help="The key and a tab before each value.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line, as -o json.")
 @click.option("--pretty", is_flag=True, help="JSON indented, and coloured on a terminal.")
@@ -69,6 +71,7 @@ def consume(
     group: str | None,
     isolation: str,
     grep: str | None,
+    where: str | None,
     keys: bool,
     as_json: bool,
     pretty: bool,
@@ -83,6 +86,7 @@ def consume(
     ottla consume flights -f --from -10            the last ten, and what comes
     ottla consume flights --since 10m --pretty     of the last ten minutes
     ottla consume flights --from 2024-01-31T09:00 --until 2024-01-31T10:00
+    ottla consume flights --where 'key=N11216 value.delay~^-'
     ottla consume flights -n 3 --json              three, with all that belongs to them
     ottla consume flights --format '%p/%o %k: %v\\n'
     ottla consume flights --group audit -f         as a member of a group
@@ -104,6 +108,7 @@ def consume(
         chosen=chosen,
         group=group,
         pattern=_pattern(grep),
+        where=condition_of(where or ""),
         show=_shape(keys=keys, as_json=as_json or form == "json", pretty=pretty, template=template),
     )
     asyncio.run(read(bootstrap, wish))

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import click
@@ -12,11 +11,12 @@ from ottla.base.ids import TopicPartition
 from ottla.cli.common.connect import reach
 from ottla.cli.consume.shape import Shape
 from ottla.cli.text.places import matching
-from ottla.cli.text.words import Position
 from ottla.client import Consumer, ConsumerOptions, Records
 from ottla.client.connection.cluster import Cluster, connections_of
-from ottla.client.consumer.offsets import EARLIEST, LATEST
+from ottla.client.consumer.offsets import LATEST
 from ottla.diagnosis.partitions import Offsets, offsets_at, partitions_of
+from ottla.diagnosis.record_choice import Condition, Position
+from ottla.diagnosis.records import resolved
 
 # Records per poll: enough to be fast, but few enough to show them soon.
 _POLL_RECORDS = 10_000
@@ -37,6 +37,7 @@ class Wish:
     chosen: tuple[int, ...]
     group: str | None
     pattern: re.Pattern[bytes] | None
+    where: Condition | None
     show: Shape
 
 
@@ -138,7 +139,7 @@ class _Reader:
         wish = self._wish
         if wish.count is None:
             return _POLL_RECORDS
-        if wish.pattern is not None and not wish.group:
+        if (wish.pattern or wish.where) is not None and not wish.group:
             # It is not known how many polled records will be shown.
             return _POLL_RECORDS
         # With a group every polled record is committed, so poll only as many as will be shown.
@@ -168,25 +169,8 @@ class _Reader:
                 wish.pattern.search(record.value or b"") or wish.pattern.search(record.key or b"")
             ):
                 continue
+            if wish.where is not None and not wish.where(record):
+                continue
             out.append(wish.show(place, record))
             self._shown += 1
         sys.stdout.buffer.write(b"".join(out))
-
-
-async def resolved(
-    cluster: Cluster, partitions: Iterable[TopicPartition], position: Position
-) -> Offsets:
-    """Return the offset of `position` in each partition, limited to the log's bounds."""
-    partitions = list(partitions)
-    starts = await offsets_at(cluster, partitions, EARLIEST)
-    if position.kind == "earliest":
-        return starts
-    ends = await offsets_at(cluster, partitions, LATEST)
-    if position.kind == "latest":
-        return ends
-    if position.kind == "time":
-        found = await offsets_at(cluster, partitions, position.number)
-        return {place: offset if offset >= 0 else ends[place] for place, offset in found.items()}
-    if position.kind == "last":
-        return {place: max(starts[place], ends[place] - position.number) for place in partitions}
-    return {place: min(max(starts[place], position.number), ends[place]) for place in partitions}

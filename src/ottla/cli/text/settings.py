@@ -5,21 +5,10 @@ from typing import Any
 
 import click
 
-from ottla.client.admin.configs import ConfigEntry, ConfigSource
-from ottla.diagnosis.settings import set_by_operator
+from ottla.client.admin.configs import ConfigEntry
+from ottla.diagnosis.settings import SOURCE_WORDS, set_by_operator
 from ottla.operations.settings import SettingChanges
 
-SOURCE_WORDS = {
-    ConfigSource.UNKNOWN: "unknown",
-    ConfigSource.TOPIC: "topic",
-    ConfigSource.DYNAMIC_BROKER: "broker-dynamic",
-    ConfigSource.DYNAMIC_DEFAULT_BROKER: "cluster-dynamic",
-    ConfigSource.STATIC_BROKER: "broker-file",
-    ConfigSource.DEFAULT: "default",
-    ConfigSource.DYNAMIC_BROKER_LOGGER: "logger",
-    ConfigSource.CLIENT_METRICS: "client-metrics",
-    ConfigSource.GROUP: "group",
-}
 _HIDDEN = "(hidden)"
 
 

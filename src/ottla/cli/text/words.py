@@ -3,48 +3,23 @@
 Each function is the `type` of an option. It raises click.BadParameter with the valid forms.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 import click
 
 from ottla.base import quantities
 from ottla.base.clock import local_now
-from ottla.base.errors import OttlaError
+from ottla.base.errors import OttlaError, WrongWords
+from ottla.diagnosis.record_choice import Position, position_of
 from ottla.security.principal import Principal, parse_principal
 
 _PLAIN_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A position in every partition of a topic.
-
-    `number` is the offset, the count of last records, or the time in ms; otherwise 0.
-    """
-
-    kind: Literal["earliest", "latest", "offset", "last", "time"]
-    number: int = 0
-
-
 def position(text: str) -> Position:
     """Parse `earliest`, `latest`, an offset, `-N` for the last N records, or a time."""
-    text = text.strip()
-    if text in ("earliest", "beginning"):
-        return Position("earliest")
-    if text in ("latest", "end"):
-        return Position("latest")
-    if text.isdecimal():
-        return Position("offset", int(text))
-    if text.startswith("-") and text[1:].isdecimal():
-        return Position("last", int(text[1:]))
-    time_ms = quantities.moment_ms(text, local_now())
-    if time_ms is None:
-        raise click.BadParameter(
-            f"{text!r} is no place in a log; write earliest, latest, an offset, -N for the last "
-            f"N records, or a time: {quantities.MOMENT_FORMS}"
-        )
-    return Position("time", time_ms)
+    try:
+        return position_of(text, local_now())
+    except WrongWords as error:
+        raise click.BadParameter(error.message) from None
 
 
 def moment(text: str) -> int:

@@ -10,15 +10,16 @@ from ottla.base.quantities import counted, iso, size_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
 from ottla.cli.common.connect import connected, with_admin
-from ottla.cli.consume.reader import resolved
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
-from ottla.cli.text.words import Position, interval, moment, position
+from ottla.cli.text.words import interval, moment, position
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactAction, CompactionStatus
 from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.partitions import Offsets, offsets_at, topic_sizes
+from ottla.diagnosis.record_choice import Position
+from ottla.diagnosis.records import resolved
 from ottla.operations.topics import compact as compact_now
 
 _OFFSETS_COLUMNS = ["topic", "partition", "start_offset", "end_offset"]

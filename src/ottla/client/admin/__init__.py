@@ -110,6 +110,8 @@ def _cluster_options(options: AdminOptions) -> ClusterOptions:
         client_id=options["client_id"],
         security=security_by(options["config"]),
         request_timeout_ms=options["request_timeout_ms"],
+        # A broker that stands still accepts connections: it must not delay a short call.
+        connect_timeout_ms=min(10_000, options["request_timeout_ms"]),
         bootstrap_timeout_ms=options["bootstrap_timeout_ms"],
         retry_timeout_ms=options["default_api_timeout_ms"],
     )

@@ -1,0 +1,1 @@
+"""The console in Chromium; begin with `pages`."""
