@@ -254,3 +254,36 @@ def test_log_that_failed_keeps_the_journal(monkeypatch):
     run(scenario, journal_from=3)
     disk.crash(Random(1))
     assert all(log.log_end_offset >= 2 for log in Broker(disk).logs.values())
+
+
+def test_a_partition_that_is_held_is_flushed_after_that():
+    """Neither a group nor a checkpoint begins, and those that run are waited for."""
+
+    class Released(FakePartition):
+        def flush_soon(self):
+            flushers[0].mark_dirty(self)
+
+    flushers = []
+
+    async def scenario(flusher):
+        flushers.append(flusher)
+        held, other = Released(), FakePartition()
+        flusher.mark_dirty(held)
+        flusher.hurry()
+        await asyncio.sleep(0)
+        await flusher.hold(held)
+        assert held.flushed == 1
+        for each in (held, other):
+            flusher.mark_dirty(each)
+            flusher.mark_for_checkpoint(each)
+        flusher.hurry()
+        while other.flushed < 2:
+            await asyncio.sleep(0)
+        assert held.flushed == 1
+        assert flusher.unfinished == [held]
+        flusher.release(held)
+        await flusher.settle()
+        assert held.flushed == 3
+        assert held.log.jobs.count(True) == 1
+
+    run(scenario)

@@ -437,7 +437,10 @@ def test_new_log_that_was_moved_is_not_made_again_where_it_was() -> None:
         future = directories.open_future(partition, TOPIC_ID, LogConfig(), target, 0, NOW_MS)
         append(future)
         target.futures[partition] = future
-        directories.move(partition, target).run()
+        future.flush()
+        set_aside = directories.move(partition, target)
+        target.sync()
+        set_aside().run()
         disk.crash(LosesAll(1))
         again = LogDirectories(
             disk, [PATH, "/other"], cluster_id="c", node_id=1, flushes_first=True

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.base.ids import TopicPartition
+from ottla.storage.directory.future_logs import prepare_values
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
@@ -250,7 +251,8 @@ def moved(filesystem: MemoryFileSystem) -> LogDirectories:
     content = log.segments.active.file.pread(log.segments.active.size, 0)
     copy.append_as_follower(bytearray(content), 1_000)
     target.futures[partition(0)] = copy
-    directories.move(partition(0), target).run()
+    prepare_values(target, copy, log.log_start_offset).run()
+    directories.move(partition(0), target)().run()
     return directories
 
 

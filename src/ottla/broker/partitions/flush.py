@@ -222,6 +222,8 @@ class Flusher:
         self._debts: dict[FlushJournal, _Debts] = {}
         # Partitions to flush by themselves, because a journal had no room for them.
         self._alone: set[Flushable] = set()
+        # Partitions whose log may not be flushed now: see `hold`.
+        self._held: set[Flushable] = set()
         self._closed = False
         # Groups since the start. Flush requests divided by groups give the group size.
         self.jobs_total = 0
@@ -255,11 +257,35 @@ class Flusher:
         self._alone.discard(partition)
         self._start_aside()
 
+    async def hold(self, partition: Flushable) -> None:
+        """Begin no flush of the partition until `release`; return when running ones have ended.
+
+        Journals keep their files meanwhile, because the log may be replaced.
+        """
+        self._held.add(partition)
+        waits = []
+        for group in (self._group, self._aside):
+            if group is not None and any(one.partition is partition for one in group.flushes):
+                waits.append(self._loop.create_future())
+                group.waiters.append(waits[-1])
+        for future in waits:
+            await future
+
+    def release(self, partition: Flushable) -> None:
+        """Flush the partition again, which `hold` has held."""
+        self._held.discard(partition)
+        for debts in self._debts.values():
+            if debts.journal.size >= FILE_BYTES:
+                self._settle_debts(debts)
+        partition.flush_soon()
+        self.hurry()
+        self._start_aside()
+
     @property
     def unfinished(self) -> list[Flushable]:
         """The partitions with records whose flush has not begun or not ended."""
         flushes = [] if self._group is None else self._group.flushes
-        return [*self._dirty, *(one.partition for one in flushes)]
+        return [*self._dirty, *self._held, *(one.partition for one in flushes)]
 
     async def settle(self) -> None:
         """Wait until all partitions marked so far are flushed or have failed."""
@@ -300,6 +326,8 @@ class Flusher:
         busy = {one.partition for one in self._aside.jobs} if self._aside is not None else ()
         is_large = len(dirty) >= self._journal_from
         for partition in dirty:
+            if partition in self._held:
+                continue  # `release` marks it again.
             # While a log's own job runs in the background, only the journal can take its tail.
             is_busy = partition in busy
             if (is_large or is_busy) and self._add_tail(group, partition):
@@ -345,7 +373,8 @@ class Flusher:
             _wake(waiters)
             return
         busy = {one.partition for one in self._group.jobs} if self._group is not None else ()
-        chosen = [one for one in self._aside_dirty if one not in busy][:_ASIDE_MAX]
+        ready = [one for one in self._aside_dirty if one not in busy and one not in self._held]
+        chosen = ready[:_ASIDE_MAX]
         if not chosen:
             return
         group = _Group(aside=True)
@@ -430,6 +459,8 @@ class Flusher:
 
         If the current file is full, it becomes the old one, and a new file is begun.
         """
+        if self._held:
+            return
         had_old = bool(debts.old)
         debts.old = {
             log: (partition, end)

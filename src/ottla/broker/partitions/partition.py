@@ -31,6 +31,7 @@ from ottla.record.header import (
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
 from ottla.replica.registration import Registration
+from ottla.replica.transition import Transition
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.filesystem import Buffer
 from ottla.storage.log.append_run import append_run, can_append_run
@@ -54,7 +55,7 @@ class PartitionRoles(Protocol):
         """Apply changed settings of the partition's topic."""
         ...
 
-    def become(self, partition: "Partition", image: PartitionImage) -> object:
+    def become(self, partition: "Partition", image: PartitionImage) -> Transition:
         """Take the role that `image` gives this broker, unless a newer one is known."""
         ...
 
@@ -467,6 +468,14 @@ class Partition:
         self._checkpoints.note(self.log, now_ms)
         self._flusher.mark_for_checkpoint(self)
         return True
+
+    async def hold_flushes(self) -> None:
+        """Wait for running flushes of the log, and begin none before `release_flushes`."""
+        await self._flusher.hold(self)
+
+    def release_flushes(self) -> None:
+        """End `hold_flushes`; what was appended meanwhile is flushed."""
+        self._flusher.release(self)
 
     def on_flushed(self) -> None:
         """Handle a finished flush of this log, whose recovery point has advanced."""

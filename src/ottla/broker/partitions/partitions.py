@@ -16,6 +16,7 @@ from ottla.broker.partitions.removals import Departures, Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.replica.transition import Transition
 from ottla.storage.directory import salvage
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.placement import Wanted
@@ -32,6 +33,16 @@ _KEPT = (
 )
 # Partitions changed in one turn of the loop.
 _SLICE = 50
+
+# The roles that orders give, as they are logged.
+_TAKEN = {
+    Transition.LEAD: "leading",
+    Transition.FOLLOW: "following in",
+    Transition.WAIT: "without a leader in",
+    Transition.LEAVE: "no replica any more in",
+}
+# Partitions that a log line names.
+_NAMED = 5
 
 Key = tuple[str, int]
 ConfigOf = Callable[[TopicImage], LogConfig]
@@ -86,7 +97,8 @@ class Partitions:
         self._topic_ids: frozenset[TopicId] = frozenset()
         # Whether a log was ever configured to be flushed after a time.
         self.any_flush_by_time = False
-        self._applying = asyncio.Lock()
+        # Held while replicas are opened, deleted or moved.
+        self.changing = asyncio.Lock()
         # Emitted after replicas went offline.
         self.on_failed: Signal[[]] = Signal()
         self._reminders = Seldom(_REMINDER_MS)
@@ -139,7 +151,7 @@ class Partitions:
 
     async def apply(self, image: ClusterImage) -> None:
         """Delete and configure partitions to match `image`; only `order` opens new ones."""
-        async with self._applying:
+        async with self.changing:
             await self._delete_gone(image)
             for name in {topic for topic, _ in self._by_name}:
                 topic = image.topics.get(name)
@@ -166,7 +178,7 @@ class Partitions:
         A topic may be reported as created only after this has returned. A state older than the
         current one changes nothing.
         """
-        async with self._applying:
+        async with self.changing:
             return await self._take(states)
 
     async def _take(
@@ -181,6 +193,7 @@ class Partitions:
         await self._carry_out_departures()
         await self._open_missing(given_up)
         failed: dict[Key, OttlaError] = {}
+        taken: dict[Transition, list[Partition]] = {}
         for number, (topic, index, state) in enumerate(states, 1):
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
@@ -196,7 +209,10 @@ class Partitions:
             elif partition.failure is not None:
                 failed[key] = StorageError(partition.failure)
             else:
-                self._roles.become(partition, state)
+                taken.setdefault(self._roles.become(partition, state), []).append(partition)
+        for transition, what in _TAKEN.items():
+            if transition in taken:
+                _log.info("%s", _named(what, taken[transition]))
         return failed
 
     def _can_give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
@@ -242,7 +258,7 @@ class Partitions:
     async def stop(self, orders: Sequence[StopOrder]) -> dict[Key, OttlaError]:
         """Stop replicas, and delete their logs if ordered; return the errors."""
         failed: dict[Key, OttlaError] = {}
-        async with self._applying:
+        async with self.changing:
             self._departures.announce(
                 TopicPartition(order.topic, order.partition_index)
                 for order in orders
@@ -457,3 +473,13 @@ class Partitions:
             if partition is not None and config != partition.config:
                 partition.log.update_config(config)
                 self._roles.on_config(partition)
+
+
+def _named(what: str, partitions: Sequence[Partition]) -> str:
+    """Return a log line for partitions that took a role; the first few are named."""
+    described = [
+        f"{one.topic_partition} in epoch {one.leader_epoch} from offset {one.log_end_offset} on"
+        for one in partitions[:_NAMED]
+    ]
+    rest = ", ..." if len(partitions) > _NAMED else ""
+    return f"{what} {len(partitions)} partition(s): {', '.join(described)}{rest}"

@@ -2,6 +2,16 @@
 
 A folder whose name ends with `-future` holds an unfinished copy; after a restart the broker
 continues it. Clients notice only one longer flush, when the copy replaces the log in use.
+
+The end of a move, so that neither a kill nor a loss of power at any moment loses a record:
+
+1. The copy's files are written and flushed in a thread, while the log takes records (`prepare`).
+2. The log is no longer flushed, so that it acknowledges nothing that the copy has not flushed.
+3. The rest is flushed in the copy. In one turn of the loop the last records are copied, the copy
+   gets the log's name, and records are appended to it from then on.
+4. In a thread, the copy's name is made durable, then the old folder is renamed, durably. Until then
+   both folders may have the log's name, and a start uses the longer log.
+5. The copy is flushed like any log.
 """
 
 import asyncio
@@ -15,7 +25,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
-from ottla.broker.replication.log_copy import LogCopy
+from ottla.broker.replication.log_copy import LogCopy, in_thread
 from ottla.quota.replication import ReplicationQuota
 from ottla.storage.directory.future_logs import future_folders, remove
 from ottla.storage.directory.log_directories import LogDirectories
@@ -27,6 +37,10 @@ _log = logging.getLogger(__name__)
 
 _PAUSE_S = 1.0
 _STEP_S = 0.2
+# When so few bytes were copied in a step, the copy may be complete soon.
+_FEW_BYTES = 256 << 10
+# How often the end of a move is tried before the log is flushed again.
+_TRIES = 10
 
 
 class LogDirMoves:
@@ -49,6 +63,8 @@ class LogDirMoves:
         self._removals = removals
         # The replicas to move and their target directories, in the order of the moves.
         self._wanted: dict[TopicPartition, LogDirectory] = {}
+        # The copy being made, which `_copy` itself drops if it is no longer wanted.
+        self._current: tuple[TopicPartition, LogDirectory] | None = None
         self._working = False
 
     def resume(self) -> None:
@@ -91,7 +107,7 @@ class LogDirMoves:
             self._want(name, directory)
         # Copies in other directories are no longer needed.
         for other in self._directories.online:
-            if other is not directory:
+            if other is not directory and (name, other) != self._current:
                 self._drop(name, other)
 
     def lag(self, name: TopicPartition, copy: Log) -> int:
@@ -108,7 +124,7 @@ class LogDirMoves:
     async def _work(self) -> None:
         try:
             while self._wanted:
-                name, target = next(iter(self._wanted.items()))
+                name, target = self._current = next(iter(self._wanted.items()))
                 try:
                     await self._copy(name, target)
                 except OttlaError as error:
@@ -121,7 +137,7 @@ class LogDirMoves:
                         self._wanted[name] = self._wanted.pop(name)
                         await asyncio.sleep(_PAUSE_S)
         finally:
-            self._working = False
+            self._working, self._current = False, None
 
     async def _copy(self, name: TopicPartition, target: LogDirectory) -> None:
         """Copy the whole log, then replace the log in use with the copy. Raises OttlaError."""
@@ -147,14 +163,11 @@ class LogDirMoves:
             copied = await copy.step()
             if copied:
                 self._quota.record(copied, self._clock.monotonic_ms())
-                continue
-            # Nothing is appended between here and the swap, because the code does not await.
-            if self._is_wanted(partition, target) and copy.finish():
-                self._removals.remove_later(self._directories.move(name, target))
-                partition.replace_log(copy.log)
-                self._wanted.pop(name, None)
-                _log.info("%s was moved to %s", name, target.path)
-                return
+            if copied < _FEW_BYTES:
+                if await self._end(copy):
+                    _log.info("%s was moved to %s", name, target.path)
+                    return
+                await asyncio.sleep(_STEP_S)
         if self._partitions.find(name.topic, name.partition) is not partition:
             self._wanted.pop(name, None)
         elif partition.failure is not None:
@@ -162,6 +175,45 @@ class LogDirMoves:
             self._wanted.pop(name, None)
             return
         self._drop(name, target)
+
+    async def _end(self, copy: LogCopy) -> bool:
+        """Put the copy in the log's place; return False if that did not work out yet.
+
+        Raises OttlaError: the target directory, or the copy there, has failed.
+        """
+        partition, target = copy.partition, copy.target
+        if not self._is_wanted(partition, target) or not await copy.prepare():
+            return False
+        # No order may delete the replica and open it anew before its old folder is renamed.
+        async with self._partitions.changing:
+            try:
+                await partition.hold_flushes()
+                for _ in range(_TRIES):
+                    await copy.step()
+                    if not self._is_wanted(partition, target):
+                        return False
+                    if copy.is_complete():
+                        await self._swap(copy)
+                        return True
+            finally:
+                partition.release_flushes()
+        return False
+
+    async def _swap(self, copy: LogCopy) -> None:
+        partition, target = copy.partition, copy.target
+        name, source = partition.topic_partition, self._directories.home(partition.topic_partition)
+        assert source is not None
+        set_aside = self._directories.move(name, target)
+        partition.replace_log(copy.log)
+        if self._wanted.get(name) is target:
+            del self._wanted[name]
+        await in_thread(copy.log, target.sync)
+        try:
+            self._removals.remove_later(await in_thread(copy.log, set_aside))
+        except StorageError as error:
+            _log.error("%s was moved, and its old log remains: %s", name, error.message)
+            if isinstance(error, DirectoryFailed):
+                self._on_failed(source, error)
 
     def _is_wanted(self, partition: Partition, target: LogDirectory) -> bool:
         name = partition.topic_partition
@@ -201,6 +253,7 @@ class LogDirMoves:
         log = directory.futures.pop(name, None)
         if log is None:
             return
+        directory.forget(name)
         try:
             log.close(clean=False)
             remove(directory, log.folder)

@@ -151,12 +151,12 @@ class Roles:
         partition.gaps.begin_term(term.epoch_start)
         partition.open_to_clients()
         partition.flush_soon()
-        _log.info(
+        _log.debug(
             "%s: leading in epoch %d from offset %d on, in sync are %s",
             partition.topic_partition,
             image.leader_epoch,
             term.epoch_start,
-            list(image.isr),
+            image.isr,
         )
 
     def _follow(self, partition: Partition, image: PartitionImage) -> None:
@@ -174,7 +174,7 @@ class Roles:
         self.give_up(partition, reason)
         partition.follower = follower
         self._fetchers.add(partition)
-        _log.info(
+        _log.debug(
             "%s: following broker %d in epoch %d from offset %d on",
             partition.topic_partition,
             image.leader,

@@ -3,12 +3,14 @@
 Kafka's names: `topic-partition.<32 hex digits>-future` until the copy takes the place of the log.
 """
 
+import contextlib
 from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.files import partition_metadata
+from ottla.storage.files.checkpoint import CheckpointJob
 from ottla.storage.files.names import (
     LOG_SUFFIX,
     future_folder,
@@ -20,6 +22,7 @@ from ottla.storage.files.names import (
 from ottla.storage.log.log import Log
 from ottla.storage.log.open_log import open_log
 from ottla.storage.log.relocation import rename, take_over
+from ottla.storage.segment.batch_walk import BadHeader, walk
 from ottla.storage.segment.config import LogConfig
 from ottla.storage.segment.segments import Deletion, Departure
 
@@ -76,8 +79,21 @@ def open_future(
         now_ms=now_ms,
     )
     log.flush_state.has_new_folder = is_new
-    log.reserve = directory.reserve
+    directory.adopt(log)
     return log
+
+
+def prepare_values(directory: LogDirectory, copy: Log, log_start_offset: int) -> CheckpointJob:
+    """Enter a flushed copy in the checkpoints of its directory; return the job that writes them.
+
+    It must have run before the copy gets the log's name.
+    """
+    partition, checkpoints = copy.topic_partition, directory.checkpoints
+    checkpoints.recovery_points[partition] = copy.flush_state.recovery_point
+    checkpoints.log_starts.pop(partition, None)
+    if log_start_offset > copy.segments.first.base_offset:
+        checkpoints.log_starts[partition] = log_start_offset
+    return checkpoints.prepare_values()
 
 
 def put_in_place(
@@ -85,21 +101,15 @@ def put_in_place(
 ) -> Departure:
     """Make the complete copy in `target` the partition's log. Raises StorageError.
 
-    This is durable in `target` on return; the caller renames the folder in `source`.
+    The caller makes the copy's name durable before it renames the folder in `source`: until then, a
+    loss of power may undo this. So before this, all acknowledged records of the copy are flushed.
     """
     future = target.futures[partition]
-    take_over(future, source.logs[partition])
-    future.flush(checkpoint=True)
-    checkpoints = target.checkpoints
-    checkpoints.recovery_points[partition] = future.flush_state.recovery_point
-    if future.log_start_offset > future.segments.first.base_offset:
-        checkpoints.log_starts[partition] = future.log_start_offset
-    if partition in checkpoints.log_starts or not checkpoints.is_forgotten(partition):
-        checkpoints.prepare_values().run()
     rename(future, target.folder_of(partition))
+    take_over(future, source.logs[partition])
     del target.futures[partition]
     target.logs[partition] = future
-    checkpoints.copy_marks(partition, source.checkpoints)
+    target.checkpoints.copy_marks(partition, source.checkpoints)
     return source.take_out(partition, unique)
 
 
@@ -111,10 +121,10 @@ def remove(directory: LogDirectory, folder: str) -> None:
         raise storage_error(error, folder, "remove a copy of the log") from error
 
 
-def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int]:
-    """Return the base offset and the size of a log's last segment; two copies compare by them.
+def end_offset(directory: LogDirectory, partition: TopicPartition) -> int:
+    """Return the offset after the last whole batch of a log; -1 if there is no log.
 
-    Raises StorageError.
+    Two copies of a log compare by it: their segments may differ. Raises StorageError.
     """
     folder = directory.folder_of(partition)
     filesystem = directory.filesystem
@@ -122,8 +132,16 @@ def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int
         parsed = [parse_segment_file(name) for name in filesystem.listdir(folder)]
         bases = [found[0] for found in parsed if found is not None and found[1] == LOG_SUFFIX]
         if not bases:
-            return -1, 0
-        return max(bases), filesystem.size(f"{folder}/{segment_file(max(bases), LOG_SUFFIX)}")
+            return -1
+        end = max(bases)
+        file = filesystem.open(f"{folder}/{segment_file(end, LOG_SUFFIX)}")
+        try:
+            with contextlib.suppress(BadHeader):
+                for _, header in walk(file, 0, file.size(), end):
+                    end = header.last_offset + 1
+        finally:
+            file.close()
+        return end
     except OSError as error:
         raise storage_error(error, folder, "look at the log") from error
 

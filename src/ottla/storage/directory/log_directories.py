@@ -5,6 +5,7 @@ directory that fails goes offline with its logs while the others serve.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
@@ -205,16 +206,17 @@ class LogDirectories:
             now_ms,
         )
 
-    def move(self, partition: TopicPartition, target: LogDirectory) -> Deletion:
+    def move(self, partition: TopicPartition, target: LogDirectory) -> Callable[[], Deletion]:
         """Make the complete copy in `target` the partition's log. Raises StorageError.
 
-        This is durable in both directories on return. The caller removes the old log.
+        Returns the job that sets the old folder aside, after `target.sync` in the same thread or
+        another one. See `future_logs.put_in_place`.
         """
         source = self._placement.homes[partition]
         departure = future_logs.put_in_place(partition, source, target, self._new_id())
         self._placement.homes[partition] = target
         # Its values in the source's checkpoints are ignored once the folder is gone.
-        return _at_once(departure)
+        return partial(_at_once, departure)
 
     def home(self, partition: TopicPartition) -> LogDirectory | None:
         """Return the directory that holds the partition, None if there is none."""

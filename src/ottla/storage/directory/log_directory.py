@@ -17,7 +17,13 @@ from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
 from ottla.storage.directory.salvage import open_salvaged
-from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
+from ottla.storage.disk.errors import (
+    StorageError,
+    fsync_error,
+    full_at_start,
+    is_full,
+    storage_error,
+)
 from ottla.storage.disk.filesystem import FileSystem, write_atomically
 from ottla.storage.disk.reserve import Ballast, Reserve
 from ottla.storage.files import partition_metadata
@@ -199,7 +205,7 @@ class LogDirectory:
             log.flush_state.note_complete(log)
         _replay_journal(self.journal, log, topic_id, now_ms)
         self.run.note_read(partition)
-        self._adopt(log)
+        self.adopt(log)
         return log
 
     def _begin_log(
@@ -220,10 +226,11 @@ class LogDirectory:
             now_ms=now_ms,
         )
         log.flush_state.begin()
-        self._adopt(log)
+        self.adopt(log)
         return log
 
-    def _adopt(self, log: Log) -> None:
+    def adopt(self, log: Log) -> None:
+        """Let the log use this directory's reserve and, with group commit, its flush journal."""
         log.reserve = self.reserve
         if self.run.flushes_first and not self.filesystem.in_memory:
             log.journal = self.journal
@@ -295,6 +302,13 @@ class LogDirectory:
             self.prepare_checkpoints({}).run()
             checkpoints.note_lowered([partition])
             checkpoints.let_go(partition)
+
+    def sync(self) -> None:
+        """Make the names in the directory durable. In any thread. Raises DirectoryFailed."""
+        try:
+            self.filesystem.fsync_directory(self.path)
+        except OSError as error:
+            raise fsync_error(error, self.path) from error
 
     def prepare_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointJob:
         """Gather the checkpoints' values for the open logs."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory.future_logs import extent, set_stray
+from ottla.storage.directory.future_logs import end_offset, set_stray
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import DirectoryFailed, StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
@@ -39,7 +39,7 @@ class Placement:
         for partition in partitions:
             home, known = directory, self.homes.get(partition)
             if known is not None:
-                less, home = sorted((known, directory), key=lambda one: extent(one, partition))
+                less, home = sorted((known, directory), key=lambda one: end_offset(one, partition))
                 set_stray(less, partition, self._new_id())
             self.homes[partition] = home
 

@@ -1,12 +1,27 @@
-"""Renames a log's folder: after a move to another directory, or for its deletion."""
+"""Puts a copy of a log in its place, and renames a log's folder for that or for its deletion."""
 
 from uuid import UUID
 
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.files.names import deleted_folder
 from ottla.storage.files.offset_ledger import OffsetLedger
+from ottla.storage.log.flush import FlushJob
 from ottla.storage.log.log import Log
 from ottla.storage.segment.segments import Departure
+
+
+def checkpoint_as(log: Log, other: Log) -> FlushJob:
+    """Return the job that checkpoints `log` with the producers and the ledger of `other`.
+
+    `other` has the same records, and may know more: of records that are deleted.
+    """
+    assert log.log_end_offset == other.log_end_offset
+    log.ledger = OffsetLedger(other.ledger.history.copy(), is_written=False)
+    own, log.producers = log.producers, other.producers
+    try:
+        return log.prepare_flush(checkpoint=True)
+    finally:
+        log.producers = own
 
 
 def take_over(log: Log, other: Log) -> None:
@@ -21,18 +36,20 @@ def take_over(log: Log, other: Log) -> None:
 
 
 def rename(log: Log, folder: str) -> None:
-    """Rename the log's folder, durably, in the same directory. Raises StorageError."""
+    """Rename the log's folder in the same directory. Raises StorageError.
+
+    The next flush makes the new name durable.
+    """
     log.make()
-    parent = folder.rpartition("/")[0]
     log.settle_replacement()
     try:
         log.filesystem.rename(log.folder, folder)
-        log.filesystem.fsync_directory(parent)
     except OSError as error:
         raise storage_error(error, log.folder, "rename the log") from error
     log.folder = folder
     for segment in log.segments:
         segment.folder = folder
+    log.flush_state.has_new_folder = True
 
 
 def leave(log: Log, unique: UUID) -> Departure:

@@ -71,17 +71,24 @@ class Hosting:
 class World:
     """Broker 1, registered with epoch 7. It leads or follows as the test orders."""
 
-    def __init__(self, settings=None, *, broker_epoch=BROKER_EPOCH):
+    def __init__(
+        self, settings=None, *, broker_epoch=BROKER_EPOCH, filesystem=None, group_commit=False
+    ):
         self.settings = BrokerSettings({**SETTINGS, **(settings or {})})
         self.clock = ManualClock()
         self.runtime = new_runtime(self.clock, asyncio.get_running_loop())
         self.view = ClusterView(OWN, CLUSTER, ClusterImage(CLUSTER))
-        self.filesystem = MemoryFileSystem()
+        self.filesystem = filesystem or MemoryFileSystem()
         self.store = MemoryStore()
         self.directories = LogDirectories(
-            self.filesystem, self.settings.log_dirs, cluster_id=CLUSTER, node_id=1
+            self.filesystem,
+            self.settings.log_dirs,
+            cluster_id=CLUSTER,
+            node_id=1,
+            flushes_first=group_commit,
         )
-        self.flusher = Flusher(self.runtime.loop, self.clock, inline=True)
+        inline = self.filesystem.in_memory
+        self.flusher = Flusher(self.runtime.loop, self.clock, inline=inline)
         self.removals = Removals(self.runtime.loop, inline=True)
         self.own = OwnRegistration(Registration(OWN, broker_epoch, 18_000))
         self.fetchers = NoFetchers()
@@ -100,7 +107,7 @@ class World:
             self.flusher,
             self.clock,
             self.roles,
-            group_commit=False,
+            group_commit=group_commit,
             config_of=lambda topic: log_config(topic, self.settings),
             removals=self.removals,
         )
