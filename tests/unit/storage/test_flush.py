@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from ottla.ledger.history import StartCause
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.retention import delete_old_segments
@@ -243,3 +244,43 @@ def test_log_needs_a_flush_when_flush_messages_offsets_are_not_flushed() -> None
     assert log.needs_flush
     truncate_to(log, 8, 1_000)
     assert not log.needs_flush
+
+
+def test_a_first_flush_with_a_ledger_flushes_the_folder_once() -> None:
+    """The ledger's new name and those of the other files become durable together."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    filesystem.fsync_directory("/")
+    filesystem.fsync_directory("/kafka")
+    append(log)
+    log.ledger.history.delete(0, 1, StartCause.RETENTION_TIME, 1_000)
+    synced: list[str] = []
+
+    def note(operation: str, path: str) -> None:
+        if operation == "fsync" and path == FOLDER:
+            synced.append(path)
+
+    filesystem.fault = note
+    log.flush(checkpoint=True)
+    assert synced == [FOLDER]
+    assert not log.ledger.has_news
+    filesystem.fault = None
+    filesystem.crash(Random(1))
+    assert len(filesystem.listdir(FOLDER)) > 4
+
+
+def test_an_opened_log_lists_its_folder_once() -> None:
+    """A start opens thousands."""
+    filesystem = MemoryFileSystem()
+    log = open_log(filesystem)
+    append(log)
+    log.close(clean=True)
+    listed: list[str] = []
+
+    def note(operation: str, path: str) -> None:
+        if operation == "list":
+            listed.append(path)
+
+    filesystem.fault = note
+    open_log(filesystem, clean=True, recovery_point=1)
+    assert listed == [FOLDER]

@@ -190,7 +190,11 @@ class ActiveController:
         cause = self._what_happened(gone, come)
         _log.info("controller: %s", cause)
         affected = self.context.hosted_by({*gone, *come, *unclean})
-        await self.changes.decide(affected, self._settling(unclean, lambda _partition: cause))
+        decide = self._settling(unclean, lambda _partition: cause)
+        # First those that clients cannot use; the other ISRs only shrink.
+        urgent = dict.fromkeys(self.context.led_by({*gone, *come}, affected))
+        await self.changes.decide(urgent, decide)
+        await self.changes.decide([name for name in affected if name not in urgent], decide)
         await self._forget_unclean(unclean)
         self.follow_brokers()
         self.senders.brokers()

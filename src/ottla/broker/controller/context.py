@@ -111,6 +111,13 @@ class Context:
             )
         ]
 
+    def led_by(
+        self, brokers: Collection[BrokerId], names: Iterable[TopicPartition]
+    ) -> list[TopicPartition]:
+        """Return those of the partitions in `names` that one of `brokers` leads."""
+        states = ((name, self.partition(name)) for name in names)
+        return [name for name, state in states if state is not None and state.leader in brokers]
+
     def set_partitions(self, states: Iterable[tuple[TopicPartition, PartitionImage]]) -> None:
         """Replace the states of partitions whose topics exist."""
         by_topic: dict[str, dict[int, PartitionImage]] = {}

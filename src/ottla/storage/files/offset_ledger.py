@@ -31,13 +31,14 @@ class LedgerJob:
     changes: int
     order: _Order
 
-    def run(self) -> None:
-        """Write the file durably, unless a newer version is written. Raises OSError."""
+    def run(self) -> bool:
+        """Write the file and flush its folder; False if a newer version is written. OSError."""
         with self.order.lock:
             if self.changes <= self.order.written:
-                return
+                return False
             write_atomically(self.filesystem, self.path, self.content)
             self.order.written = self.changes
+            return True
 
 
 class OffsetLedger:

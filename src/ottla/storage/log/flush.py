@@ -110,19 +110,21 @@ class FlushJob:
         if self.sync_parent:
             self._sync_metadata()
         path = self.folder
+        has_new_names = self.sync_folder or bool(self.side_files)
         try:
             for side_file in self.side_files:
                 path = side_file.path
                 _write(self.filesystem, side_file)
             path = self.folder
-            if self.ledger is not None:
-                self.ledger.run()
+            if self.ledger is not None and self.ledger.run():
+                # That has flushed the names of all files in the folder.
+                has_new_names = False
         except OSError as error:
             failure = storage_error(error, path, "write a side file")
             if not isinstance(failure, DiskFull):
                 raise failure from error
             self.postponed = True
-        self._sync_names()
+        self._sync_names([self.folder] if has_new_names else [])
         if not self.postponed:
             self._remove_obsolete()
 
@@ -142,9 +144,8 @@ class FlushJob:
         finally:
             file.close()
 
-    def _sync_names(self) -> None:
-        """Flush the directory entries of segments, side files and a new folder."""
-        folders = [self.folder] if self.sync_folder or self.side_files else []
+    def _sync_names(self, folders: list[str]) -> None:
+        """Flush the directory entries in `folders`, and that of a new folder."""
         if self.sync_parent and not self.parent_is_synced:
             folders.append(self.parent)
         for folder in folders:

@@ -21,7 +21,7 @@ from ottla.storage.log.copied_gaps import note_copied_gaps
 from ottla.storage.log.log import LoadedLog, Log
 from ottla.storage.producers.snapshot import newest_good
 from ottla.storage.producers.state import ProducerStates
-from ottla.storage.recovery.leftovers import complete_swaps, forget_failed_flush, has_failed_flush
+from ottla.storage.recovery.leftovers import FAILED_FLUSH, complete_swaps, forget_failed_flush
 from ottla.storage.recovery.recovery import Recovery, recover
 from ottla.storage.recovery.replay import Replay, widen
 from ottla.storage.segment.config import LogConfig
@@ -49,15 +49,15 @@ def open_log(
     `recovery_point` as lost. `lost_power` says that unflushed pages may be missing, and that no
     record in them was acknowledged. Raises LogCorrupt, StorageError.
     """
-    write_again = has_failed_flush(filesystem, folder)
-    clean = clean and not write_again
     try:
         filesystem.mkdir(folder)
-        complete_swaps(filesystem, folder)
-        is_new = not any(name.endswith(LOG_SUFFIX) for name in filesystem.listdir(folder))
-        segments = _find_segments(filesystem, folder, config, log_start_offset, now_ms)
+        names = complete_swaps(filesystem, folder)
+        write_again = FAILED_FLUSH in names
+        clean = clean and not write_again
+        is_new = not any(name.endswith(LOG_SUFFIX) for name in names)
+        segments = _find_segments(filesystem, folder, names, config, log_start_offset, now_ms)
         known_below = 2**63 - 1 if clean else recovery_point
-        snapshots, flushed = _snapshots(filesystem, folder, known_below)
+        snapshots, flushed = _snapshots(filesystem, folder, names, known_below)
         producers = ProducerStates(producer_expiration_ms)
         replay = _begin_replay(filesystem, segments, producers, snapshots, known_below, now_ms)
         found = recover(
@@ -153,10 +153,14 @@ def _too_short(last: Segment, end: int, recovery_point: int) -> LogCorrupt:
 
 
 def _find_segments(
-    filesystem: FileSystem, folder: str, config: LogConfig, log_start_offset: int, now_ms: int
+    filesystem: FileSystem,
+    folder: str,
+    names: list[str],
+    config: LogConfig,
+    log_start_offset: int,
+    now_ms: int,
 ) -> list[Segment]:
     """Return the segments by base offset; leftovers of interrupted work are removed."""
-    names = filesystem.listdir(folder)
     logs = {name[:20] for name in names if name.endswith(LOG_SUFFIX)}
     segments = []
     for name in names:
@@ -203,14 +207,16 @@ def _read_transactions(segments: list[Segment]) -> bool:
     return True
 
 
-def _snapshots(filesystem: FileSystem, folder: str, offset_max: int) -> tuple[list[int], int]:
+def _snapshots(
+    filesystem: FileSystem, folder: str, names: list[str], offset_max: int
+) -> tuple[list[int], int]:
     """Return the offsets of the producer snapshots, and the offset that they prove flushed.
 
     Snapshots above `offset_max` are removed, since they may reflect lost records. A snapshot is
     written only after all records before it are flushed.
     """
     kept, flushed = [], 0
-    for name in filesystem.listdir(folder):
+    for name in names:
         parsed = parse_segment_file(name)
         if parsed is not None and parsed[1] == SNAPSHOT_SUFFIX:
             flushed = max(flushed, parsed[0])

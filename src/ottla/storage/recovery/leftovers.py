@@ -22,14 +22,15 @@ from ottla.storage.files.names import (
 from ottla.storage.segment.batch_walk import walk
 
 
-def complete_swaps(filesystem: FileSystem, folder: str) -> None:
-    """Complete announced replacements in a log's folder and remove other files. Raises OSError.
+def complete_swaps(filesystem: FileSystem, folder: str) -> list[str]:
+    """Complete announced replacements in a log's folder, and remove what is left of others.
 
-    It may be interrupted at any point, and repeated.
+    It may be interrupted at any point, and repeated. Returns the names in the folder, sorted.
+    Raises OSError.
     """
     names = filesystem.listdir(folder)
     if not any(name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)) for name in names):
-        return
+        return names
     for name in names:
         if name.endswith(CLEANED_SUFFIX):
             filesystem.unlink(f"{folder}/{name}")
@@ -41,6 +42,7 @@ def complete_swaps(filesystem: FileSystem, folder: str) -> None:
         if name.endswith(SWAP_SUFFIX):
             filesystem.unlink(f"{folder}/{name}")
     filesystem.fsync_directory(folder)
+    return filesystem.listdir(folder)
 
 
 def _complete(filesystem: FileSystem, folder: str, base_offset: int, names: list[str]) -> None:
@@ -99,11 +101,6 @@ def note_failed_flush(filesystem: FileSystem, folder: str) -> None:
     """Leave the note in the log's folder. An error is ignored: then nothing can be written."""
     with contextlib.suppress(OSError):
         filesystem.open(f"{folder}/{FAILED_FLUSH}", create=True).close()
-
-
-def has_failed_flush(filesystem: FileSystem, folder: str) -> bool:
-    """Whether a flush of the log has failed since its end was last written again."""
-    return filesystem.exists(f"{folder}/{FAILED_FLUSH}")
 
 
 def forget_failed_flush(filesystem: FileSystem, folder: str) -> None:

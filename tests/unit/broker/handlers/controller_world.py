@@ -34,6 +34,8 @@ class ControllerWorld:
         self._others = []
         # Those that answer nothing.
         self.silent = set()
+        # The topics of each LeaderAndIsr to a broker, in the order of their sending.
+        self.sent = []
         self.controller = Controller(
             self.store,
             BrokerId(1),
@@ -47,9 +49,10 @@ class ControllerWorld:
             lambda: None,
         )
 
-    async def _deliver(self, _broker, message):
+    async def _deliver(self, broker, message):
         match message:
             case LeaderAndIsrRequest():
+                self.sent.append((broker.id, [each.topic_name for each in message.topic_states]))
                 return LeaderAndIsrResponse()
             case StopReplicaRequest():
                 return StopReplicaResponse()
@@ -65,6 +68,10 @@ class ControllerWorld:
         session = await store.open_session(18_000)
         await register(store, session, BrokerImage(BrokerId(broker_id), {}), 0)
         return session
+
+    async def death(self, broker_id):
+        """End a broker's session."""
+        await self._others.pop(broker_id - 1).close()
 
     async def topic(self, name, number, *, leader, replicas, isr):
         """A topic of one partition."""

@@ -1,4 +1,9 @@
-"""ControlledShutdown: what a stopping broker leads is moved away, as far as others can lead."""
+"""ControlledShutdown: what a stopping broker leads is moved away, as far as others can lead.
+
+And where it dies: those that it led come first.
+"""
+
+import asyncio
 
 import pytest
 
@@ -47,5 +52,26 @@ def test_only_the_broker_itself_may_ask_in_its_present_registration():
                 await ask(handler, body, broker=sender)
             assert caught.value.code == code
         assert (await world.state("shared")).leader == 2
+
+    play(scenario)
+
+
+def test_partitions_without_a_leader_come_before_those_whose_isr_shrinks():
+    """Clients wait for them."""
+
+    async def scenario(world):
+        await world.topic("follows", 1, leader=3, replicas=[2, 3], isr=[2, 3])
+        await world.topic("leads", 2, leader=2, replicas=[2, 3], isr=[2, 3])
+        await world.begin()
+        await world.death(2)
+        while (await world.state("follows")).isr != (3,):
+            await asyncio.sleep(0)
+        assert (await world.state("leads")).leader == 3
+        later = []
+        while len(later) < 2:
+            await asyncio.sleep(0)
+            _, *orders = [names for broker, names in world.sent if broker == 3]
+            later = [name for names in orders for name in names]
+        assert later == ["leads", "follows"]
 
     play(scenario)

@@ -75,6 +75,33 @@ def test_roles_are_taken_in_the_order_of_their_terms():
     play(scenario)
 
 
+def test_roles_of_an_order_are_logged_in_one_line(caplog):
+    """An order may name thousands of partitions."""
+    caplog.set_level("INFO")
+
+    async def scenario(world):
+        states = [
+            LeaderAndIsrPartitionState(
+                partition_index=index,
+                leader=1,
+                leader_epoch=3,
+                leader_broker_epoch=7,
+                isr=[1],
+                replicas=[1],
+            )
+            for index in range(20)
+        ]
+        topic = LeaderAndIsrTopicState(
+            topic_name="t", topic_id=UUID(int=1), partition_states=states
+        )
+        await ask(LeaderAndIsr(world.orders), LeaderAndIsrRequest(**FROM, topic_states=[topic]))
+        (line,) = [each.message for each in caplog.records if "partition(s)" in each.message]
+        assert line.startswith("leading 20 partition(s): t-0 in epoch 3 from offset 0 on, t-1 ")
+        assert line.endswith(", ...")
+
+    play(scenario)
+
+
 def test_a_role_for_another_topic_of_the_name_is_refused():
     """The log here is that of the topic with id 1."""
 
