@@ -64,7 +64,7 @@ def test_partitions_without_a_leader_come_before_those_whose_isr_shrinks():
         await world.topic("leads", 2, leader=2, replicas=[2, 3], isr=[2, 3])
         await world.begin()
         await world.death(2)
-        while (await world.state("follows")).isr != (3,):
+        while (await world.state("follows")).isr != (3,):  # noqa: ASYNC110  # Nothing says so.
             await asyncio.sleep(0)
         assert (await world.state("leads")).leader == 3
         later = []
