@@ -1,4 +1,4 @@
-"""Writes docs/reference: settings, commands, client API, environment variables and errors.
+"""Writes docs/reference: settings, commands, client API, environment, errors and complaints.
 
 `python docs/reference.py` brings them up to date. With `--check` it changes nothing, and exits with
 1 if it would. Each entry has a heading, so that its address stays the same.
@@ -273,12 +273,34 @@ def errors() -> str:
     return "\n".join(lines)
 
 
+def complaints() -> str:
+    """What users complain about, each with the command that answers it, or plainly none."""
+    found = tomllib.loads((DOCS / "complaints.toml").read_text())["complaint"]
+    answered = sum("command" in one for one in found)
+    lines = [
+        "# Complaints, and what answers them",
+        "",
+        f"What users of Kafka, of its relatives and of its clients complain about in public. "
+        f"{answered} of {len(found)} have a command here; a test runs each of them where the "
+        "complaint is true, and checks what it says. The others say what is missing.",
+        "",
+        _MADE,
+    ]
+    for one in found:
+        lines += [f"## {one['number']}. {one['text'].rstrip('.')}", ""]
+        if "command" in one:
+            lines += ["```sh", one["command"], "```", ""]
+        lines += [f"{one.get('answer') or one['none']} ([seen]({one['seen']}))", ""]
+    return "\n".join(lines)
+
+
 MADE: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "commands.md": commands,
     "client-api.md": client_api,
     "environment.md": environment,
     "errors.md": errors,
+    "complaints.md": complaints,
 }
 
 

@@ -37,7 +37,8 @@ def commands() -> list[str]:
         found += [line for line in _INLINE.findall(text) if "…" not in line]
     # Fields of a format string stand for a partition, or a broker's id.
     found = [re.sub(r"\{[^}]*down[^}]*\}|\bID\b", "3", line) for line in found]
-    found = [line.replace("TOPIC-P", "flights-0") for line in found if "--help" not in line]
+    found = [line for line in found if not {"--help", "--version"}.intersection(line.split())]
+    found = [line.replace("TOPIC-P", "flights-0") for line in found]
     return sorted({re.sub(r"\{[^}]*\}", "flights-0", line) for line in found})
 
 
