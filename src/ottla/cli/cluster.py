@@ -1,6 +1,8 @@
 """`ottla cluster`: its brokers, its health, its balance."""
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -8,7 +10,7 @@ import click
 from ottla.base.quantities import counted, iso, size_words
 from ottla.cli.common import options
 from ottla.cli.common.connect import connected, with_admin
-from ottla.cli.text import plans
+from ottla.cli.text import plans, words
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import few
 from ottla.client.admin import Admin
@@ -20,6 +22,8 @@ from ottla.diagnosis.health import Finding, counts
 from ottla.operations.moves import to_json
 from ottla.operations.placement import BalancePlan, plan_balance
 from ottla.operations.placement import balance as apply_balance
+from ottla.operations.readiness import Proof
+from ottla.operations.readiness import ready as wait_until_ready
 
 
 @click.group()
@@ -262,6 +266,57 @@ def cleaner_row(cleaner: CleanerStatus) -> dict[str, Any]:
     }
 
 
+@cluster.command()
+@click.option("--prove", is_flag=True, help="Write a record to each broker, and read it back.")
+@click.option(
+    "--brokers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many must be alive.",
+)
+@click.option(
+    "--timeout", type=words.span, default="30s", show_default=True, help="How long to try."
+)
+@options.bootstrap
+@options.output
+@click.pass_context
+def ready(
+    context: click.Context, prove: bool, brokers: int, timeout: int, bootstrap: str, form: str
+) -> None:
+    """Wait until the cluster is ready; exit with 1 if it is not in time, and say why.
+
+    \b
+    ottla cluster ready
+    ottla cluster ready --prove --brokers 3 --timeout 2m
+
+    Ready: every broker answers, and every partition has a leader. With --prove, a record was also
+    written to each broker with acks=all, is on all replicas, and was read back. The records are in
+    the topic __ottla_canary, which is created on first use. Their times show the brokers' clocks.
+    """  # noqa: D301
+    proofs = asyncio.run(wait_until_ready(bootstrap, brokers, timeout / 1000, proves=prove))
+    failed = any(proof.failure is not None for proof in proofs)
+    if form == "json":
+        show_one("json", {"ready": not failed, "brokers": [asdict(proof) for proof in proofs]})
+    else:
+        for proof in proofs:
+            click.echo(f"broker {proof.broker_id}: {_proof_words(proof, is_proven=prove)}")
+    if failed:
+        context.exit(1)
+
+
+def _proof_words(proof: Proof, *, is_proven: bool) -> str:
+    if proof.failure is not None:
+        return f"not ready: {proof.failure}"
+    if not is_proven:
+        return "ready"
+    return (
+        f"ready: written to {', '.join(map(str, proof.replicas))} in {proof.written_ms:.1f} ms,"
+        f" read back in {proof.read_ms:.1f} ms; its clock is {proof.clock_ms:+.0f} ms from this"
+        f" machine's, give or take {proof.written_ms / 2:.0f}"
+    )
+
+
 _DIRECTORY_COLUMNS = ["broker", "path", "replicas", "logs", "usable", "total"]
 
 
@@ -316,7 +371,7 @@ def _directory_cells(one: LogDirectory) -> dict[str, Any]:
 
 def numbers_sentence(partitions: int, numbers: Mapping[str, int]) -> str:
     """Return a sentence with the number of partitions, and of those in each kind of trouble."""
-    words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
-    return f"{counted(partitions, 'partition')}: {words}".replace("min isr", "min ISR").replace(
+    listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
+    return f"{counted(partitions, 'partition')}: {listed}".replace("min isr", "min ISR").replace(
         "under replicated", "under-replicated"
     )

@@ -25,6 +25,8 @@ _COMMANDS = {
     "start": ("ottla.cli.start.start:start", "Start a broker on this machine."),
     "broker": ("ottla.cli.broker:broker", "Run a broker from a file, or empty one."),
     "cluster": ("ottla.cli.cluster:cluster", "Describe a cluster, its health, its balance."),
+    "doctor": ("ottla.cli.doctor:doctor", "Find what is wrong, from the client's side."),
+    "whatif": ("ottla.cli.doctor:whatif", "Predict what a change of the cluster would do."),
     "topic": ("ottla.cli.topic:topic", "Create, list, describe, alter and delete topics."),
     "partition": ("ottla.cli.partition:partition", "Elect leaders, move partitions."),
     "produce": ("ottla.cli.produce.produce:produce", "Send lines to a topic."),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.compaction.cleaner import Cleaner
 from ottla.broker.partitions.partition import Partition
@@ -121,19 +122,21 @@ def _pass(outcome: CleaningOutcome, at_ms: int) -> CompactionPass:
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeCleaner(Handler):
-    """DescribeCleaner (1008), version 0: describes the state of this broker's log cleaner.
+    """DescribeCleaner (1008), versions 0-1: describes the state of this broker's log cleaner.
 
     An API of Ottla, advertised to Ottla's clients only: `ottla cluster health` asks all brokers.
+    `ottla doctor` compares their clocks by its answer.
     """
 
     api = Api(
         DescribeCleanerRequest,
         DescribeCleanerResponse,
-        Versions(0, 0),
+        Versions(0, 1),
         needs=cluster(AclOperation.DESCRIBE),
     )
 
     cleaner: Cleaner
+    clock: Clock
 
     def handle(
         self, _request: RequestContext, _body: DescribeCleanerRequest
@@ -174,6 +177,7 @@ class DescribeCleaner(Handler):
                 )
                 for name, failed in status.failed
             ],
+            now_ms=self.clock.now_ms(),
         )
 
 

@@ -136,7 +136,7 @@ def handlers(
         DeleteShareGroupOffsets(view, groups, share.group_state),
         DeleteShareGroupState(share.persister),
         DeleteTopics(view, settings, metadata.topics),
-        DescribeCleaner(parts.cleaner),
+        DescribeCleaner(parts.cleaner, parts.runtime.clock),
         DescribeClientQuotas(parts.quotas.stored),
         DescribeCluster(view, cluster.store),
         DescribeConfigs(parts.configs.configs),

@@ -71,7 +71,7 @@ class Admin(OtherNames):
         calls = Calls(self._connections)
         self.configs = Configs(calls)
         self.topics = Topics(calls, self.configs)
-        self.partitions = Partitions(calls, self.topics)
+        self.partitions = Partitions(calls, self.topics, self.configs)
         self.groups = Groups(calls)
         self.share_groups = ShareGroups(calls)
         self.logs = Logs(calls)

@@ -66,6 +66,8 @@ class ConfigEntry:
     documentation: str | None = None
 
 
+# The most topics in one request.
+_TOPICS_PER_REQUEST = 500
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
@@ -120,6 +122,33 @@ class Configs:
             return found
 
         return await self._calls.retried(ask)
+
+    async def describe_topics(
+        self, topics: Names, keys: Names
+    ) -> dict[str, dict[str, ConfigEntry]]:
+        """Return settings by topic and name, of many topics in few requests.
+
+        Topics that were deleted meanwhile, or that this client may not describe, are left out.
+        """
+        names, wanted = name_list(topics), name_list(keys)
+        found: dict[str, dict[str, ConfigEntry]] = {}
+        for start in range(0, len(names), _TOPICS_PER_REQUEST):
+            request = DescribeConfigsRequest(
+                resources=[
+                    DescribeConfigsResource(
+                        resource_type=ConfigResourceType.TOPIC,
+                        resource_name=name,
+                        configuration_keys=wanted,
+                    )
+                    for name in names[start : start + _TOPICS_PER_REQUEST]
+                ]
+            )
+            answer = await self._calls.cluster.ask_any(request, DescribeConfigsResponse)
+            for result in answer.results:
+                if not result.error_code:
+                    entries = {entry.name: _entry(entry) for entry in result.configs}
+                    found[result.resource_name] = entries
+        return found
 
     async def alter(
         self,

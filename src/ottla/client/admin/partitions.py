@@ -7,17 +7,12 @@ from typing import Literal
 
 from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.admin.calls import Calls
-from ottla.client.admin.configs import ConfigResourceType
+from ottla.client.admin.configs import Configs
 from ottla.client.admin.topics import Topics
 from ottla.client.common import arguments
-from ottla.client.common.arguments import Names, checks_calls, name_list, partition_list
+from ottla.client.common.arguments import Names, checks_calls, partition_list
 from ottla.client.common.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.client.connection.view import NO_LEADER, TopicDescription
-from ottla.wire.messages.configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
-)
 from ottla.wire.messages.metadata import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -38,7 +33,6 @@ from ottla.wire.messages.reassignments import (
 )
 
 MIN_ISR = "min.insync.replicas"
-_TOPICS_PER_REQUEST = 500
 _Eligible = dict[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
@@ -108,9 +102,10 @@ class Reassignment:
 class Partitions:
     """`admin.partitions`: their state, elections of leaders, and reassignments."""
 
-    def __init__(self, calls: Calls, topics: Topics) -> None:
+    def __init__(self, calls: Calls, topics: Topics, configs: Configs) -> None:
         self._calls = calls
         self._topics = topics
+        self._configs = configs
 
     async def describe(self, topics: Names | None = None) -> list[PartitionStatus]:
         """Return all partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
@@ -141,25 +136,12 @@ class Partitions:
 
     async def min_isr(self, topics: Names) -> dict[str, int]:
         """Return `min.insync.replicas` by topic; topics deleted meanwhile are left out."""
-        names = name_list(topics)
-        found: dict[str, int] = {}
-        for start in range(0, len(names), _TOPICS_PER_REQUEST):
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsResource(
-                        resource_type=ConfigResourceType.TOPIC,
-                        resource_name=name,
-                        configuration_keys=[MIN_ISR],
-                    )
-                    for name in names[start : start + _TOPICS_PER_REQUEST]
-                ]
-            )
-            answer = await self._calls.cluster.ask_any(request, DescribeConfigsResponse)
-            for result in answer.results:
-                for entry in result.configs:
-                    if entry.value is not None:
-                        found[result.resource_name] = int(entry.value)
-        return found
+        found = await self._configs.describe_topics(topics, [MIN_ISR])
+        return {
+            name: int(entries[MIN_ISR].value or 1)
+            for name, entries in found.items()
+            if MIN_ISR in entries
+        }
 
     async def elect_leaders(
         self, kind: ElectionKind | ElectionName, partitions: arguments.Partitions | None = None

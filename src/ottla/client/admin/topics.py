@@ -1,6 +1,6 @@
 """Topics: create, list, describe, add partitions, delete."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode
@@ -15,6 +15,7 @@ from ottla.wire.messages.topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
+    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
@@ -135,14 +136,25 @@ class Topics:
         return merged(ClusterView(), answer, names)
 
     async def create_partitions(
-        self, name: str, total: int, *, validate_only: bool = False
+        self,
+        name: str,
+        total: int,
+        *,
+        assignments: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
     ) -> None:
         """Raise the number of partitions to `total`.
 
+        `assignments` are the replicas of each new partition; None lets the broker decide.
         Afterwards keys may map to other partitions.
         """
+        wanted = CreatePartitionsTopic(name=name, count=total, assignments=None)
+        if assignments is not None:
+            wanted.assignments = [
+                CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignments
+            ]
         request = CreatePartitionsRequest(
-            topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
+            topics=[wanted],
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
             validate_only=validate_only,
         )

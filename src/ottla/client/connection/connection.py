@@ -58,6 +58,10 @@ class AgreedVersions:
                 version = self._agreed[key] = newest
         return version
 
+    def served(self) -> dict[int, tuple[int, int]]:
+        """Return the first and last version of each API that the broker serves."""
+        return {key: (each.min_version, each.max_version) for key, each in self._advertised.items()}
+
     def __contains__(self, key: int) -> bool:
         return self.get(key) is not None
 

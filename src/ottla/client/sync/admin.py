@@ -58,6 +58,7 @@ class Configs(_Part):
     """See `ottla.client.admin.configs.Configs`."""
 
     describe = waits(configs.Configs.describe)
+    describe_topics = waits(configs.Configs.describe_topics)
     alter = waits(configs.Configs.alter)
 
 

@@ -63,7 +63,7 @@ class CompactLogResponse(Message, api_key=1003, versions="0", flexible="0+"):
     failure: str | None = string(nullable="0+")
 
 
-class DescribeCleanerRequest(Message, api_key=1008, versions="0", flexible="0+"):
+class DescribeCleanerRequest(Message, api_key=1008, versions="0-1", flexible="0+"):
     """DescribeCleaner (key 1008, Ottla's own): report the work and failures of the log cleaner.
 
     Sizes are in bytes, times in milliseconds since 1970; -1 means never.
@@ -92,7 +92,7 @@ class LastPass(Message):
     bytes_kept: int = int64()
 
 
-class DescribeCleanerResponse(Message, api_key=1008, versions="0", flexible="0+"):
+class DescribeCleanerResponse(Message, api_key=1008, versions="0-1", flexible="0+"):
     """A DescribeCleaner response."""
 
     throttle_time_ms: int = int32()
@@ -112,6 +112,8 @@ class DescribeCleanerResponse(Message, api_key=1008, versions="0", flexible="0+"
     # The last pass; empty if there was none yet.
     last: list[LastPass] = array(LastPass)
     failed: list[FailedLog] = array(FailedLog)
+    # The broker's clock, to which the other times belong.
+    now_ms: int = int64("1+", default=-1, ignorable=True)
 
 
 class RetentionStandingRequest(Message, api_key=1013, versions="0", flexible="0+"):

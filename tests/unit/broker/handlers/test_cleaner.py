@@ -81,10 +81,11 @@ def test_a_log_is_cleaned_on_demand_and_the_cleaner_tells_of_it():
         assert (told.pass_count, told.first_dirty, told.dirty_bytes) == (1, 3, 0)
         (last,) = told.passes
         assert (last.records_read, last.records_kept) == (3, 1)
-        health = ask(DescribeCleaner(cleaner), DescribeCleanerRequest())
+        health = ask(DescribeCleaner(cleaner, world.clock), DescribeCleanerRequest())
         assert (health.threads, health.logs, health.due, health.pass_count) == (1, 1, 0, 1)
         assert [(one.topic, one.partition) for one in health.last] == [("t", 0)]
         assert (health.failure_count, health.failed) == (0, [])
+        assert health.now_ms == world.clock.now_ms()
         await cleaner.stop()
 
     play(scenario)
@@ -120,7 +121,7 @@ def test_a_cleaner_without_threads_cleans_nothing_and_says_so():
         with pytest.raises(OttlaError, match=r"log\.cleaner\.enable is false") as caught:
             await ask(handler, request(CLEAN))
         assert caught.value.code == ErrorCode.POLICY_VIOLATION
-        assert ask(DescribeCleaner(cleaner), DescribeCleanerRequest()).threads == 0
+        assert ask(DescribeCleaner(cleaner, world.clock), DescribeCleanerRequest()).threads == 0
 
     play(scenario, {"log.cleaner.enable": "false"})
 
