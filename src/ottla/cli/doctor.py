@@ -58,7 +58,7 @@ def _answer(found: Examination) -> dict[str, object]:
         "well": found.is_well,
         "cluster_id": found.cluster_id,
         "findings": [asdict(one) for one in found.findings],
-        "checked": dict(found.checked),
+        "checked": [{"area": area, "seen": seen} for area, seen in found.checked.items()],
     }
 
 

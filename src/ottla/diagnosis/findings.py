@@ -253,7 +253,7 @@ def _within_broker(config: Values) -> Iterable[tuple[str, str]]:
     if factor is not None and least is not None and least > factor:
         yield (
             f"{MIN_ISR}={least} is above default.replication.factor={factor}: a topic that is"
-            " created with the defaults needs more replicas in sync than it has",
+            " created with the defaults can lose no replica, and Kafka before 4.0 refuses acks=all",
             f"set default.replication.factor to at least {least}",
         )
     for small, large, why in (
@@ -304,8 +304,7 @@ def _within_topic(
         values = {name: TOPIC_SETTINGS[name].parse(settings[name] or "") for name in LOOKED_AT}
         for oddity in oddities(values, replicas):
             cause, _, remedy = oddity.sentence.rstrip(".").partition(". ")
-            is_error = MIN_ISR in oddity.names
-            yield (Severity.ERROR if is_error else Severity.WARNING), cause, remedy
+            yield Severity.WARNING, cause, remedy
     least = _number(settings, MIN_ISR)
     if least is not None and 1 < least == replicas:
         yield (

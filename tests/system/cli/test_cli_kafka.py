@@ -139,3 +139,15 @@ def test_brokers_and_partitions_of_kafka(kafka: Command) -> None:
     assert "only 0 brokers" in kafka.refused("broker", "drain", "1", "--yes")
     assert kafka("topic", "describe", "--under-replicated", "-o", "json").json == []
     assert "it is no Ottla" in kafka.refused("why", "isr", "placed-0")
+
+
+def test_the_doctor_examines_kafka_and_predicts_its_stop(kafka: Command) -> None:
+    """One broker: nothing is wrong, everything depends on it, and it proves itself."""
+    kafka("topic", "create", "fragile")
+    examined = kafka("doctor", "-o", "json").json
+    assert examined["well"], examined
+    seen = {one["area"]: one["seen"] for one in examined["checked"]}
+    assert seen["versions"].startswith("Apache Kafka")
+    assert "fragile-0" in kafka("whatif", "stop-broker", "1", "-o", "json").json["offline"]
+    proven = kafka("cluster", "ready", "--prove", "-o", "json").json
+    assert (proven["ready"], proven["brokers"][0]["replicas"]) == (True, [1])

@@ -169,7 +169,7 @@ def test_brokers_with_different_settings_are_named_with_their_values() -> None:
         (
             3,
             {"min.insync.replicas": "4"},
-            Severity.ERROR,
+            Severity.WARNING,
             "min.insync.replicas=4 is above the replication factor 3",
         ),
         (
