@@ -1,5 +1,6 @@
 """`ottla why`: explains the state of a partition or group from the brokers' decisions."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -11,8 +12,9 @@ from ottla.base.quantities import iso, span_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import groups, partitions
 from ottla.cli.common.connect import connected
-from ottla.cli.text.output import show, show_one, show_title
+from ottla.cli.text.output import show, show_one, show_silent, show_title
 from ottla.cli.text.places import place
+from ottla.cli.text.words import span
 from ottla.cli.topic.definition import standing_row
 from ottla.cli.txn import description
 from ottla.client.admin import Admin
@@ -22,6 +24,7 @@ from ottla.client.admin.decisions import DecisionHistory, DecisionRecord
 from ottla.client.admin.logs import RetentionStatus
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.admin.transactions import OpenTransaction
+from ottla.diagnosis.clients import failure_words, slow_requests
 from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, verdict
 from ottla.diagnosis.decisions import (
     ABOUT_ISR,
@@ -224,8 +227,7 @@ async def rebalance(admin: Admin, group_id: str, is_all: bool, form: str) -> Non
         f"{group_id}  {group.state}  members {len(group.members)}  coordinated by broker "
         f"{group.coordinator_id}"
     )
-    for broker, error in story.silent.items():
-        click.echo(f"broker {broker} did not answer: {error.message}", err=True)
+    show_silent(story.silent)
     if not rows:
         click.echo(
             "no broker remembers a rebalance of it: there was none, or its coordinator has "
@@ -278,6 +280,62 @@ def _show_rebalance(one: DescribedRebalance) -> None:
     click.secho(first, bold=True)
     for line in rest:
         click.echo(f"  {line}")
+
+
+@why.command()
+@click.option("--client-id", required=True, help="The client.id of the slow client.")
+@click.option("--since", "since", type=span, default="10m", help="How far to look back: 10m.")
+@connected
+@options.output
+async def slow(admin: Admin, client_id: str, since: int, form: str) -> None:
+    """Show why the requests of a client were slow or failed.
+
+    \b
+    ottla why slow --client-id billing
+    ottla why slow --client-id billing --since 5m -o json
+
+    Brokers note requests that took 100 ms or longer, for about 20 minutes. The time that a fetch
+    waits for records does not count, and brokers do not see time in the client or the network.
+    """  # noqa: D301
+    now_ms = round(time.time() * 1000)
+    found = await slow_requests(admin, client_id, now_ms - since)
+    if form == "json":
+        show_one(
+            "json",
+            {
+                "client_id": client_id,
+                "causes": [asdict(one) for one in found.causes],
+                "slowest": [asdict(one) for one in found.slowest],
+                "failures": [asdict(one) for one in found.failures],
+                "silent": {str(key): error.message for key, error in found.delays.silent.items()},
+            },
+        )
+        return
+    show_silent(found.delays.silent)
+    if not found.causes and not found.failures:
+        click.echo(
+            f"no broker noted a slow or failed request of {client_id!r} in the last "
+            f"{span_words(since)}: its time goes into the client, the network, or waiting for "
+            "records"
+        )
+        return
+    rows = [
+        {
+            "api": one.api,
+            "partition": None if one.place is None else str(one.place),
+            "requests": one.count,
+            "total_ms": one.total_ms,
+            "longest_ms": one.longest_ms,
+            "cause": one.cause,
+        }
+        for one in found.causes
+    ]
+    if rows:
+        show("table", rows, ["api", "partition", "requests", "total_ms", "longest_ms", "cause"])
+    for failure in found.failures:
+        click.secho(failure_words(failure), fg="red")
+    for remedy in dict.fromkeys(one.remedy for one in found.causes):
+        click.echo(f"what helps: {remedy}")
 
 
 def _known(number: int) -> int | None:

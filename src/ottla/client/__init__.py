@@ -9,6 +9,14 @@ remedy.
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin, AdminOptions
+from ottla.client.admin.clients import (
+    ClientDelays,
+    ClientFailure,
+    ClientUsage,
+    ClientUse,
+    DelayReason,
+    SlowRequest,
+)
 from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import (
     CleanerStatus,
@@ -118,7 +126,11 @@ __all__ = [
     "CleanerStatus",
     "CleaningPass",
     "ClientClosed",
+    "ClientDelays",
     "ClientError",
+    "ClientFailure",
+    "ClientUsage",
+    "ClientUse",
     "ClusterDescription",
     "CommitFailed",
     "CompactAction",
@@ -135,6 +147,7 @@ __all__ = [
     "DecisionHistory",
     "DecisionRecord",
     "Default",
+    "DelayReason",
     "DelegationToken",
     "DeletedBy",
     "Delivery",
@@ -181,6 +194,7 @@ __all__ = [
     "RetentionStatus",
     "ScramMechanism",
     "SharePartitionOffset",
+    "SlowRequest",
     "StartCause",
     "Subscription",
     "TimeLeft",

@@ -28,8 +28,9 @@ class KnownClient:
         self.user: str | None = None
         # Whether the client logged in with a delegation token; then it may not request tokens.
         self.by_token = False
-        # The client software's name for itself (KIP-511), if it sent one.
+        # The client software's name and version (KIP-511), if it sent them.
         self.software = ""
+        self.software_version = ""
 
     @property
     def owner(self) -> str:

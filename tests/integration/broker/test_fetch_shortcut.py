@@ -37,7 +37,8 @@ class World:
         self.client = client
         # What waits is answered on the client's connection.
         (self.connection,) = broker.serving.listeners.open[0].connections
-        self.shortcut = FetchShortcut(broker.serving.fetch, self.connection, "PLAINTEXT")
+        use = broker.parts.usage.of(self.connection)
+        self.shortcut = FetchShortcut(broker.serving.fetch, self.connection, "PLAINTEXT", use)
         self.partition = broker.partitions.get("a", 0)
 
     @classmethod
@@ -54,7 +55,7 @@ class World:
         return request
 
     def learn(self, request, version):
-        self.shortcut.learn(self.frame(request, version), version, request)
+        self.shortcut.learn(self.frame(request, version), version, request, "test")
 
     def frame(self, request, version, correlation_id=5):
         encoded = b"".join(map(bytes, encode_request(request, version, correlation_id, "test")))

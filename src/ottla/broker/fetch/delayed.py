@@ -92,6 +92,7 @@ class DelayedFetch(Woken):
             found.add_denied(denied)
         if at_last or found.urgent or found.size_bytes >= body.min_bytes:
             self._finish()
+            found.note_use(self._request, self._parts.partitions)
             response = self._reply.build(found)
             self._parts.new_leaders.add_to_fetch(self._request, response)
             self._request.reply(response)

@@ -8,6 +8,7 @@ from ottla.base.varint import append_unsigned
 from ottla.broker.fetch.read import as_part
 from ottla.broker.fetch.sessions import FetchSession, PartitionKey, Remembered, WantedPartition
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.usage.table import Use
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import encode
 from ottla.wire.frames import (
@@ -62,6 +63,7 @@ class KnownFetch:
         "request_type",
         "session",
         "size",
+        "use",
         "version",
     )
 
@@ -73,6 +75,7 @@ class KnownFetch:
         max_bytes: int,
         partition: Partition,
         session: FetchSession | None,
+        use: Use,
     ) -> None:
         """Learn the fetch. `body` was decoded from `frame`; it and `session` have one partition.
 
@@ -81,6 +84,8 @@ class KnownFetch:
         """
         asked = body.topics[0].partitions[0]
         self.partition = partition
+        # Counts the bytes that the client fetches from the topic.
+        self.use = use
         self.session = session
         self.remembered: Remembered | None = None
         topic = body.topics[0]
@@ -200,6 +205,7 @@ class KnownFetch:
         except OttlaError:
             # The slow path fails in the same way, and its answer contains the reason.
             return None
+        self.use.bytes += located.size
         remembered = self.remembered
         if remembered is not None:
             remembered.high_watermark = high_watermark

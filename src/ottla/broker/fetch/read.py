@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.request import RequestContext
 from ottla.network.output import read_warm
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Slice
+from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
 from ottla.wire.parts import FileRegion
 
@@ -42,6 +45,8 @@ class Read:
     readable: list[Partition | None] = field(default_factory=list)
     # The requested offset of each of `partitions`.
     offsets: dict[Partition, int] = field(default_factory=dict)
+    # Why partitions were not read.
+    failures: list[tuple[PartitionKey, OttlaError]] = field(default_factory=list)
     # How many slices will be read from their files when the answer is sent.
     file_regions: int = 0
 
@@ -50,7 +55,25 @@ class Read:
         for answer in denied:
             self.answers.append(answer)
             self.readable.append(None)
+            error = OttlaError(ErrorCode(answer[1].error_code), "no ACL lets the client READ it")
+            self.failures.append((answer[0], error))
         self.urgent = True
+
+    def note_use(self, request: RequestContext, partitions: Partitions) -> None:
+        """Count what the client fetches from each topic, and note the failures."""
+        use = request.use
+        if use is None:
+            return
+        sizes = (
+            (partition.topic, len(answer.records or b""))
+            for (_, answer), partition in zip(self.answers, self.readable, strict=True)
+            if partition is not None
+        )
+        use.count_fetch(request.client_id, sizes, self.size_bytes)
+        for key, error in self.failures:
+            topic = partitions.topic_name(key.topic) if isinstance(key.topic, UUID) else key.topic
+            name = TopicPartition(topic or str(key.topic), key.partition)
+            use.note_failure(request.client_id, ApiKey.FETCH, error.code, name, error.message)
 
 
 def read_all(
@@ -78,6 +101,7 @@ def read_all(
             readable = partition
         except OttlaError as error:
             answer, size = failed(key.partition, error.code), 0
+            found.failures.append((key, error))
             found.urgent = True
         found.answers.append((key, answer))
         found.readable.append(readable)

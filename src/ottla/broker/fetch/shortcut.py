@@ -15,6 +15,7 @@ from ottla.broker.fetch.wait import FetchWait
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.access import Access
 from ottla.broker.requests.auditing import Auditing
+from ottla.broker.usage.table import FETCH, ConnectionUse
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError
@@ -40,6 +41,7 @@ class FetchShortcut:
         "_now_ms",
         "_parts",
         "_sessions",
+        "_use",
     )
 
     def __init__(
@@ -47,10 +49,12 @@ class FetchShortcut:
         parts: FetchParts,
         connection: Connection,
         listener: str,
+        use: ConnectionUse,
         access: Access | None = None,
         audit: Auditing | None = None,
     ) -> None:
         self._parts = parts
+        self._use = use
         self._connection = connection
         self._listener = listener
         self._access = access
@@ -89,12 +93,15 @@ class FetchShortcut:
                 self._listener,
                 known,
                 request,
+                self._use,
                 self._access,
                 self._audit,
             ).start()
         return parts
 
-    def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
+    def learn(
+        self, frame: memoryview, version: int, body: FetchRequest, client_id: str | None
+    ) -> None:
         """Learn a fetch that took the slow path, if it is a usual one."""
         if not has_field(type(body), "session_epoch", version) or not _is_usual(body):
             return
@@ -113,8 +120,11 @@ class FetchShortcut:
         # Decoded again, because the handler may have lowered limits in the body.
         body = decode(type(body), version, frame, position)
         max_bytes = min(body.max_bytes, self._parts.settings.integer("fetch.max.bytes"))
+        use = self._use.of(partition.topic, FETCH, client_id)
         try:
-            self._known = KnownFetch(frame.tobytes(), version, body, max_bytes, partition, session)
+            self._known = KnownFetch(
+                frame.tobytes(), version, body, max_bytes, partition, session, use
+            )
         except (ValueError, VersionError):
             self._known = None
 

@@ -12,6 +12,7 @@ from ottla.broker.partitions.waiters import Woken
 from ottla.broker.requests.access import Access
 from ottla.broker.requests.auditing import Auditing
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.usage.table import ConnectionUse
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.frames import decode_request_header
@@ -33,6 +34,7 @@ class FetchWait(Woken):
         "_received_ms",
         "_rules",
         "_slot",
+        "_use",
     )
 
     def __init__(
@@ -42,6 +44,7 @@ class FetchWait(Woken):
         listener: str,
         known: KnownFetch,
         frame: bytes,
+        use: ConnectionUse,
         access: Access | None,
         audit: Auditing | None,
     ) -> None:
@@ -51,6 +54,7 @@ class FetchWait(Woken):
         self._listener = listener
         self._known = known
         self._frame = frame
+        self._use = use
         self._access = access
         self._audit = audit
         # The version of the ACLs by which the fetch was allowed.
@@ -63,6 +67,7 @@ class FetchWait(Woken):
         The session's epoch must have been increased already.
         """
         runtime, known = self._runtime, self._known
+        known.use.seen = True
         self._received_ms = runtime.clock.monotonic_ms()
         self._slot = self._connection.defer(known.size)
         self._slot.on_abandoned = self._finish
@@ -101,6 +106,7 @@ class FetchWait(Woken):
             header, self._connection, self._listener, self._received_ms, known.size
         )
         request.access, request.audit = self._access, self._audit
+        request.use = self._use
         request.wait_in(self._slot)
         session = known.session
         reply = FullReply(None) if session is None else IncrementalReply(session)

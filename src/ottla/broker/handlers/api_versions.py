@@ -56,6 +56,7 @@ class ApiVersions(Handler):
                         f"{name!r} is no valid name or version of software",
                     )
             request.connection.software = body.client_software_name
+            request.connection.software_version = body.client_software_version
         ranges = self.api_ranges
         if not body.client_software_name.lower().startswith(_OWN_CLIENTS):
             ranges = [entry for entry in ranges if entry.api_key < FIRST_PRIVATE_KEY]

@@ -85,6 +85,7 @@ class Fetch(Handler):
             or body.max_wait_ms <= 0
             or not found.answers
         ):
+            found.note_use(request, self.parts.partitions)
             response = reply.build(found)
             self.parts.new_leaders.add_to_fetch(request, response)
             return response

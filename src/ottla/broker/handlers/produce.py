@@ -30,11 +30,14 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.broker.transactions.verification import Verifications
+from ottla.broker.usage.delays import SLOW_MS, TRANSACTION_WAIT
+from ottla.broker.usage.table import PRODUCE
 from ottla.network.service import CloseConnection
 from ottla.record.header import ATTRIBUTES_POSITION, HEADER_SIZE, TRANSACTIONAL_FLAG
 from ottla.record.validation import RejectedBatch, validate
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.producers.state import Guard as ProducerGuard
+from ottla.wire.api import ApiKey
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -180,6 +183,8 @@ class Produce(Handler):
             )
 
         def finish(answers: list[list[PartitionProduceResponse]]) -> None:
+            if request.use is not None and request.use.took_ms(request.received_ms) >= SLOW_MS:
+                request.waited_for = TRANSACTION_WAIT
             response = ProduceResponse(
                 responses=[
                     TopicProduceResponse(
@@ -230,6 +235,9 @@ class Produce(Handler):
             else:
                 partition = self.partitions.get(topic.name, index)
             check_may_produce(partition.topic, request.client_id)
+            use = None
+            if request.use is not None:
+                use = request.use.of(partition.topic, PRODUCE, request.client_id)
             records = wanted.records
             try:
                 partition.check_led()
@@ -251,6 +259,8 @@ class Produce(Handler):
                     "the batch is of a transaction, and the request names no transactional id",
                 )
             appended = partition.append(valid.buffer, valid.header, now_ms, guard)
+            if use is not None:
+                use.bytes += len(valid.buffer)
         except OttlaError as error:
             return self._refused(request, topic, wanted, error)
         finally:
@@ -280,6 +290,10 @@ class Produce(Handler):
         partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
         size = len(wanted.records) if isinstance(wanted.records, memoryview) else 0
         log_refused_batch(request, partition, size, error, image, self.settings)
+        if request.use is not None:
+            request.use.note_failure(
+                request.client_id, ApiKey.PRODUCE, error.code, partition, error.message
+            )
         record_errors = error.record_errors if isinstance(error, RejectedBatch) else ()
         return _failed(wanted.index, error.code, error.message, record_errors)
 
@@ -374,20 +388,38 @@ class DelayedProduce:
         self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
         for partition, offset, answer in self._waiting:
             answer.error_code = ErrorCode.REQUEST_TIMED_OUT
-            partition.on_high_watermark(offset, partial(self._on_reached, answer))
+            partition.on_high_watermark(offset, partial(self._on_reached, partition, answer))
 
-    def _on_reached(self, answer: PartitionProduceResponse, code: ErrorCode) -> None:
+    def _on_reached(
+        self, partition: Partition, answer: PartitionProduceResponse, code: ErrorCode
+    ) -> None:
         if self._count == 0:
             return
         answer.error_code = code
         self._count -= 1
         if self._count == 0:
             self._purgatory.cancel(self._deadline)
+            self._explain(partition)
             self._answer()
 
     def _on_timeout(self) -> None:
         self._count = 0
+        late = next(
+            partition
+            for partition, _, answer in self._waiting
+            if answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+        )
+        self._explain(late, is_late=True)
         self._answer()
+
+    def _explain(self, partition: Partition, *, is_late: bool = False) -> None:
+        """Note which partition the request waited for last, and what that waited for."""
+        request = self._request
+        use = request.use
+        if use is None or request.waited_for is not None:
+            return
+        if use.took_ms(request.received_ms) >= SLOW_MS:
+            request.waited_for = partition.wait_for_commit(is_late=is_late)
 
     def _answer(self) -> None:
         self._new_leaders.add_to_produce(self._request, self._response)

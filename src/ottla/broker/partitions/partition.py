@@ -16,6 +16,7 @@ from ottla.broker.partitions.flush import CheckpointPace, Flusher
 from ottla.broker.partitions.sequence_gaps import SequenceGaps
 from ottla.broker.partitions.waiters import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
+from ottla.broker.usage.delays import COMMIT_FLUSH, COMMIT_FOLLOWER, Wait
 from ottla.ledger.history import StartCause
 from ottla.metadata.image import PartitionImage
 from ottla.record.arrival import BatchRun
@@ -319,6 +320,23 @@ class Partition:
             and self.leader is not None
             and self.leader.term.commits_alone
         )
+
+    def wait_for_commit(self, *, is_late: bool = False) -> Wait:
+        """Say what a batch that has just been committed, or is late, waited for in the end.
+
+        The follower that bounds the high watermark, or else the flush of this broker's own disk.
+        """
+        leader = self.leader
+        followers = () if leader is None else leader.term.required
+        if is_late:
+            last = min(followers, key=lambda one: one.end, default=None)
+        else:
+            last = max(followers, key=lambda one: one.fetched_ms, default=None)
+            if last is not None and self._clock.monotonic_ms() - last.fetched_ms > 1:
+                last = None
+        if last is None or last.end > self.own_end:
+            return Wait(COMMIT_FLUSH, "", self.topic_partition)
+        return Wait(COMMIT_FOLLOWER, str(last.broker_id), self.topic_partition)
 
     def add_waiter(self, waiter: Waiter) -> None:
         """Wake `waiter` whenever the high watermark advances."""

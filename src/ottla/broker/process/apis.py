@@ -18,6 +18,7 @@ from ottla.broker.handlers.between_brokers import (
 )
 from ottla.broker.handlers.classic_membership import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
 from ottla.broker.handlers.client_quotas import AlterClientQuotas, DescribeClientQuotas
+from ottla.broker.handlers.client_use import ClientDelays, ClientUsage
 from ottla.broker.handlers.cluster import DescribeCluster, UnregisterBroker, UpdateFeatures
 from ottla.broker.handlers.configs import (
     AlterConfigs,
@@ -118,6 +119,8 @@ def handlers(
         AlterReplicaLogDirs(replication.moves),
         AlterShareGroupOffsets(view, groups, share.group_state),
         BrokerHandshake(cluster.admission, inter_broker_listener(settings)),
+        ClientDelays(parts.usage),
+        ClientUsage(parts.usage),
         CompactLog(partitions, parts.cleaner),
         ConsumerGroupDescribe(view, groups),
         ConsumerGroupHeartbeat(view, groups, settings),

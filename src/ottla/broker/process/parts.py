@@ -28,6 +28,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.part import SharePart
 from ottla.broker.topics.part import MetadataPart
 from ottla.broker.transactions.part import TransactionPart
+from ottla.broker.usage.part import UsagePart
 from ottla.coordination.interface.store import Session
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
@@ -143,6 +144,7 @@ class Parts:
             stored,
             self.controller.on_rules_changed,
         )
+        self.usage = UsagePart(runtime, view, directories, stop_mode)
         readers = Readers(view, clock, self.groups, peers, self.share.persister.start_offset)
         self.retention = RetentionKeeper(
             settings, runtime, view, partitions, directories, removals, decisions, readers

@@ -39,7 +39,8 @@ class Serving(BrokerPart):
         self._tasks = runtime.tasks
         self.readiness = Readiness()
         slots = settings.integer("max.incremental.fetch.session.cache.slots")
-        produce = ProduceParts(runtime, partitions, new_leaders, Turns(runtime.clock))
+        turns = Turns(runtime.clock)
+        produce = ProduceParts(runtime, partitions, new_leaders, turns, parts.usage)
         sessions = FetchSessions(slots, _SESSION_EVICTION_MS, rng)
         self.fetch = FetchParts(settings, runtime, partitions, sessions, new_leaders)
         self._dispatcher = Dispatcher(
@@ -52,6 +53,7 @@ class Serving(BrokerPart):
             parts.access.gate,
             parts.login.logins,
             parts.audit,
+            parts.usage,
         )
         self.listeners = Listeners(
             settings, parts.quotas.connections, self._dispatcher.service, parts.audit

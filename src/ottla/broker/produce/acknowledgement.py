@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ottla.base.errors import ErrorCode
 from ottla.broker.produce.known import Known
 from ottla.broker.produce.parts import ProduceParts
+from ottla.broker.usage.delays import SLOW_MS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.record.arrival import NUMBERS
@@ -60,6 +61,12 @@ class Acknowledgement:
     def _give(self, code: ErrorCode) -> None:
         slot, self._slot = self._slot, None
         assert slot is not None
+        parts, known = self._parts, self._known
+        took_ms = parts.runtime.clock.monotonic_ms() - self._deadline.at_ms + known.timeout_ms
+        if took_ms >= SLOW_MS:
+            is_late = code is ErrorCode.REQUEST_TIMED_OUT
+            wait = known.partition.wait_for_commit(is_late=is_late)
+            parts.usage.note_slow(known.use.key.client_id, took_ms, wait)
         if code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             slot.answer(self._redirection())
             return

@@ -6,6 +6,7 @@ from typing import Final
 from ottla.base.errors import OttlaError
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.produce.layout import MARKS, TRAILER, Layout
+from ottla.broker.usage.table import Use
 from ottla.record.arrival import NUMBERS, BatchRun, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
@@ -41,6 +42,7 @@ class Known:
         "prefix",
         "timeout_ms",
         "trailer_bytes",
+        "use",
         "version",
         "was_usual",
     )
@@ -53,7 +55,10 @@ class Known:
         layout: Layout,
         body: ProduceRequest,
         partition: Partition,
+        use: Use,
     ) -> None:
+        # Counts the bytes that the client produces to the topic.
+        self.use = use
         # The API key and version, as a number and as bytes.
         self.head = head
         self.opening = _INT32.pack(head)

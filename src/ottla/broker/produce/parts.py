@@ -14,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.usage.part import UsagePart
 from ottla.network.connection import Connection
 from ottla.record.validation import Expansion
 
@@ -62,3 +63,4 @@ class ProduceParts:
     partitions: Partitions
     new_leaders: NewLeaders
     turns: Turns
+    usage: UsagePart

@@ -20,6 +20,7 @@ from ottla.broker.produce.acknowledgement import Acknowledgement, Asked
 from ottla.broker.produce.known import Known
 from ottla.broker.produce.layout import TRAILER, layout
 from ottla.broker.produce.parts import ProduceParts
+from ottla.broker.usage.table import PRODUCE, ConnectionUse
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
@@ -48,10 +49,13 @@ _KNOWN_MAX = 1024
 class ProduceShortcuts:
     """The shortcuts that one connection has learned."""
 
-    __slots__ = ("_connection", "_known", "_listener", "_now_ms", "_parts", "_prefix_end")
+    __slots__ = ("_connection", "_known", "_listener", "_now_ms", "_parts", "_prefix_end", "_use")
 
-    def __init__(self, parts: ProduceParts, connection: Connection, listener: str) -> None:
+    def __init__(
+        self, parts: ProduceParts, connection: Connection, listener: str, use: ConnectionUse
+    ) -> None:
         self._parts = parts
+        self._use = use
         self._connection = connection
         self._listener = listener
         self._now_ms = parts.runtime.clock.now_ms
@@ -103,6 +107,7 @@ class ProduceShortcuts:
             appended = partition.append(batch, header, now_ms)
         except OttlaError as error:
             return known.refusal(error, correlation_id)
+        known.use.bytes += len(batch)
         answer = bytearray(known.answer)
         _INT32.pack_into(answer, CORRELATION_POSITION, correlation_id)
         NUMBERS.pack_into(
@@ -152,6 +157,7 @@ class ProduceShortcuts:
             return None
         if base_offset is None:
             return None
+        known.use.bytes += run.size
         log = partition.log
         answers = run.answers(
             known.answer, known.numbers_position, base_offset, log.log_start_offset
@@ -173,7 +179,9 @@ class ProduceShortcuts:
         asked = Asked(known.version, self._listener, self._connection)
         Acknowledgement(self._parts, slot, answer, known, asked).wait(offset)
 
-    def learn(self, frame: memoryview, version: int, body: ProduceRequest) -> None:
+    def learn(
+        self, frame: memoryview, version: int, body: ProduceRequest, client_id: str | None
+    ) -> None:
         """Learn a request that took the slow path, if it is a usual one."""
         if (
             # The batches of transactions may have to wait for the transaction coordinator.
@@ -216,7 +224,8 @@ class ProduceShortcuts:
         known = self._known.get(prefix)
         if known is None or known.partition is not partition:
             head, _ = _HEAD.unpack_from(frame)
-            self._known[prefix] = Known(head, prefix, version, found, body, partition)
+            use = self._use.of(partition.topic, PRODUCE, client_id)
+            self._known[prefix] = Known(head, prefix, version, found, body, partition, use)
 
 
 def _is_transactional(records: memoryview) -> bool:

@@ -4,13 +4,20 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from ottla.base.errors import ErrorCode
 from ottla.broker.requests.access import Access
 from ottla.broker.requests.auditing import Auditing
 from ottla.broker.requests.throttling import RequestThrottle
+from ottla.broker.usage.delays import OTHER_WAIT, QUOTA_WAIT, Wait
+from ottla.broker.usage.table import ConnectionUse
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
 from ottla.record.validation import Expansion
+from ottla.wire.api import ApiKey
 from ottla.wire.frames import Part, RequestHeader, encode_response
+
+# Requests that wait by design: for records, or for other members of their group.
+_WAITING_APIS = frozenset({ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 
 
 class RequestContext:
@@ -33,6 +40,8 @@ class RequestContext:
         "received_ms",
         "size",
         "throttle",
+        "use",
+        "waited_for",
     )
 
     def __init__(
@@ -50,6 +59,10 @@ class RequestContext:
         self.size = size
         # Set for a client's request if quotas are set.
         self.throttle: RequestThrottle | None = None
+        # Set for a client's request: counts what it uses, and notes its delays.
+        self.use: ConnectionUse | None = None
+        # What the request waited for, if its handler knows and the wait may be long.
+        self.waited_for: Wait | None = None
         # Set for a client's request if there is an authorizer.
         self.access: Access | None = None
         # Counts the bytes that decompressing the request's batches has produced so far.
@@ -96,6 +109,11 @@ class RequestContext:
     # The response's type depends on the API, which only its handler knows.
     def reply(self, message: Any) -> None:
         """Send the answer: at once if the handler still runs, else in its reserved place."""
+        use, slot = self.use, self._slot
+        if use is not None and slot is not None and self.header.api_key not in _WAITING_APIS:
+            took_ms = use.took_ms(self.received_ms)
+            wait = self.waited_for or OTHER_WAIT
+            use.note_slow(self.client_id, self.header.api_key, took_ms, wait)
         throttle = self.throttle
         if throttle is None or self._slot is None:
             self._send(self.encode(message))
@@ -121,8 +139,17 @@ class RequestContext:
             # The function refers to this request; the reference cycle would live until garbage
             # collection.
             self.amend = _amended
-        if self.throttle is not None:
-            self.throttle.on_answer(message)
+        throttle, use = self.throttle, self.use
+        if throttle is not None:
+            throttle.on_answer(message)
+        if use is not None:
+            api_key, client_id = self.header.api_key, self.client_id
+            if throttle is not None:
+                use.note_slow(client_id, api_key, throttle.delay_ms, QUOTA_WAIT)
+            code = getattr(message, "error_code", ErrorCode.NONE)
+            if code:
+                detail = getattr(message, "error_message", None)
+                use.note_failure(client_id, api_key, ErrorCode(code), detail=detail)
 
     def settle(self) -> list[Part] | None:
         """Return the handler's answer; or None, after reserving a place for a later answer."""
@@ -149,6 +176,7 @@ class PortionContext(RequestContext):
             whole.header, whole.connection, whole.listener, whole.received_ms, whole.size
         )
         self.throttle = whole.throttle
+        self.use = whole.use
         self.audit = whole.audit
         self.expansion = whole.expansion
         self.answer: asyncio.Future[Any] = loop.create_future()

@@ -32,6 +32,8 @@ from ottla.broker.serving.large import LargeRequests, malformed, too_large
 from ottla.broker.serving.listeners import Readiness
 from ottla.broker.serving.stalls import STALL_MS, Stalls
 from ottla.broker.serving.table import Served, api_ranges, table_of
+from ottla.broker.usage.delays import LOOP_WAIT
+from ottla.broker.usage.part import UsagePart
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
@@ -69,6 +71,7 @@ class Dispatcher:
         gate: Gate | None,
         logins: Logins,
         audit: Auditing | None,
+        usage: UsagePart,
     ) -> None:
         """Create the dispatcher. `gate` checks clients' requests if there is an authorizer."""
         handlers = list(handlers)
@@ -84,6 +87,7 @@ class Dispatcher:
         self.gate = gate
         self.logins = logins
         self.audit = audit
+        self.usage = usage
         self.stalls = Stalls(runtime.clock.monotonic_ms)
         self.large = LargeRequests(runtime, self.stalls)
 
@@ -132,14 +136,22 @@ class Conversation:
         self._gate = dispatcher.gate
         self._audit = dispatcher.audit
         self._access = None if self._gate is None else self._gate.access(connection)
+        self._use = dispatcher.usage.of(connection)
         self._produce_parts, self._fetch_parts = dispatcher.produce, dispatcher.fetch
         self._learn_anew()
 
     def _learn_anew(self) -> None:
         """Forget the learned shortcuts, because the ACLs have changed since."""
-        self._produces = ProduceShortcuts(self._produce_parts, self._connection, self._listener)
+        self._produces = ProduceShortcuts(
+            self._produce_parts, self._connection, self._listener, self._use
+        )
         self._fetches = FetchShortcut(
-            self._fetch_parts, self._connection, self._listener, self._access, self._audit
+            self._fetch_parts,
+            self._connection,
+            self._listener,
+            self._use,
+            self._access,
+            self._audit,
         )
         if self._access is not None:
             self._access.seen = self._access.authorizer.version
@@ -179,9 +191,11 @@ class Conversation:
                 self._note_stall(held_ms, frame)
 
     def _note_stall(self, held_ms: int, frame: memoryview) -> None:
-        with contextlib.suppress(StructError):
+        with contextlib.suppress(StructError, WireError):
             api = _PREFIX.unpack_from(frame)[0]
             self._stalls.note(held_ms, self._connection, api, len(frame))
+            header, _ = decode_request_header(frame)
+            self._use.note_slow(header.client_id, api, held_ms, LOOP_WAIT)
 
     def _serve(self, frame: memoryview) -> list[Part] | None:
         try:
@@ -220,6 +234,8 @@ class Conversation:
             header, self._connection, self._listener, self._monotonic_ms(), size
         )
         request.audit = self._audit
+        if is_client:
+            request.use = self._use
         throttling = self._quotas.throttling
         if is_client and throttling is not None:
             request.throttle = throttling.begin(
@@ -308,9 +324,9 @@ class Conversation:
             # Later requests may take the shortcut only if the whole request was allowed.
             pass
         elif request.header.api_key == ApiKey.PRODUCE:
-            self._produces.learn(frame, version, body)
+            self._produces.learn(frame, version, body, request.client_id)
         elif request.header.api_key == ApiKey.FETCH:
-            self._fetches.learn(frame, version, body)
+            self._fetches.learn(frame, version, body, request.client_id)
         if response is None:
             return request.settle()
         if response is NO_ANSWER:

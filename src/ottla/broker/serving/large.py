@@ -30,6 +30,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.turns import FairTurns
 from ottla.broker.serving.stalls import Stalls
 from ottla.broker.serving.table import Served
+from ottla.broker.usage.delays import SIZE_WAIT
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
 from ottla.wire.api import ApiKey, key_name
@@ -183,6 +184,11 @@ class _Work:
         """Return the answer to the request that is offered again, or raise the error found."""
         # Drop the reference to the result: in a reference cycle it would live until garbage
         # collection, with the whole answer.
+        request = self._request
+        if request.use is not None:
+            took_ms = request.use.took_ms(request.received_ms)
+            use, api_key = request.use, request.header.api_key
+            use.note_slow(request.client_id, api_key, took_ms, request.waited_for or SIZE_WAIT)
         error, self._error = self._error, None
         outcome, self._outcome = self._outcome, None
         try:

@@ -15,6 +15,8 @@ from typing import Any
 
 import click
 
+from ottla.base.errors import OttlaError
+
 # Text columns are wrapped to the first width at least; to the second only if all else is not
 # enough.
 _COMFORTABLE = 34
@@ -99,6 +101,12 @@ def show_one(form: str, answer: Mapping[str, Any]) -> None:
 def show_title(text: str) -> None:
     """Print the title of the table that follows."""
     click.secho(text, bold=True)
+
+
+def show_silent(silent: Mapping[int, OttlaError]) -> None:
+    """Name the brokers that did not answer, so that the result lacks what they know."""
+    for broker, error in silent.items():
+        click.echo(f"broker {broker} did not answer: {error.message}", err=True)
 
 
 def _show_named(pairs: Iterable[tuple[str, str]]) -> None:

@@ -6,6 +6,7 @@ from typing import Final, Self, TypedDict, Unpack
 
 from ottla.client.admin.access import AccessRules, Quotas
 from ottla.client.admin.calls import Calls
+from ottla.client.admin.clients import Clients
 from ottla.client.admin.cluster import Brokers
 from ottla.client.admin.compaction import Compaction
 from ottla.client.admin.configs import Configs
@@ -56,7 +57,7 @@ class Admin(OtherNames):
 
     Each part has calls for one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
     `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`. Only Ottla's own brokers
-    serve `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
+    serve `clients`, `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
     BrokerRefused (with request and reason), ConnectionFailed, RequestTimedOut. Idempotent calls are
     retried for `default_api_timeout_ms`.
     """
@@ -82,6 +83,7 @@ class Admin(OtherNames):
         self.tokens = Tokens(calls)
         self.cluster = Brokers(calls)
         self.compaction = Compaction(calls)
+        self.clients = Clients(calls)
         self.decisions = Decisions(calls)
         self.rebalances = Rebalances(calls)
 

@@ -7,6 +7,7 @@ from ottla.client.admin import Admin as AsyncAdmin
 from ottla.client.admin import (
     AdminOptions,
     access,
+    clients,
     cluster,
     compaction,
     configs,
@@ -157,6 +158,13 @@ class Compaction(_Part):
     describe_topic = waits(compaction.Compaction.describe_topic)
 
 
+class Clients(_Part):
+    """See `ottla.client.admin.clients.Clients`."""
+
+    usage = waits(clients.Clients.usage)
+    delays = waits(clients.Clients.delays)
+
+
 class Decisions(_Part):
     """See `ottla.client.admin.decisions.Decisions`."""
 
@@ -191,6 +199,7 @@ class Admin(OtherNames):
         self.tokens = Tokens(thread, admin.tokens)
         self.cluster = Brokers(thread, admin.cluster)
         self.compaction = Compaction(thread, admin.compaction)
+        self.clients = Clients(thread, admin.clients)
         self.decisions = Decisions(thread, admin.decisions)
         self.rebalances = Rebalances(thread, admin.rebalances)
 

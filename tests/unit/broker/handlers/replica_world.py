@@ -173,7 +173,7 @@ class Line:
         self.identity = None
         self.principal = ANONYMOUS
         self.by_token = False
-        self.software = ""
+        self.software = self.software_version = ""
         self.refusals = Refusals(lambda: 0.0)
         self.answered = asyncio.Event()
         self.sent = []
