@@ -113,6 +113,7 @@ class Request:
         self.throttle = None
         self.expansion = Expansion()
         self.access = None
+        self.use = None
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def reply(self, message: Any) -> None:
