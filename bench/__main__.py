@@ -52,6 +52,7 @@ MODULES = (
     "compaction",
     "tls",
     "acls",
+    "metrics",
     "slow_requests",
     "stalls",
 )

@@ -19,6 +19,8 @@ import ottla.client
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.tables.setting import Setting, Use
+from ottla.broker.metrics.catalog import SECTIONS
+from ottla.broker.metrics.samples import Kind
 from ottla.cli.command import cli
 from ottla.client import Admin, Consumer, Producer
 from ottla.client.admin import AdminOptions
@@ -294,6 +296,33 @@ def complaints() -> str:
     return "\n".join(lines)
 
 
+def metrics() -> str:
+    """Every metric of a broker, by the origin of its name."""
+    lines = [
+        "# Metrics",
+        "",
+        "What a broker serves at the address of "
+        "[`metrics.listen`](settings.md#metricslisten), and sends to "
+        "[`metrics.otlp.endpoint`](settings.md#metricsotlpendpoint). "
+        "[Watch a cluster](../how-to/watch-a-cluster.md) says how they are collected. Each sample "
+        "has one broker that reports it: a partition's leader, a group's coordinator, the "
+        "controller for the cluster. So sums over all brokers count nothing twice. "
+        "`cluster_name` is the id of the cluster. The endpoint also has `process_*` and "
+        "`python_*`, the figures of the process. Metrics of tables come from pipelines "
+        "([write a pipeline](../how-to/write-a-pipeline.md#metrics)).",
+        "",
+        _MADE,
+    ]
+    for section in SECTIONS:
+        lines += [f"## {section.title}", "", "| metric | labels | it is |", "|---|---|---|"]
+        for metric in section.metrics:
+            labels = ", ".join(f"`{label}`" for label in metric.labels)
+            kind = "" if metric.kind is Kind.GAUGE else " (counter)"
+            lines.append(f"| `{metric.name}`{kind} | {labels} | {metric.help} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 MADE: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "commands.md": commands,
@@ -301,6 +330,7 @@ MADE: dict[str, Callable[[], str]] = {
     "environment.md": environment,
     "errors.md": errors,
     "complaints.md": complaints,
+    "metrics.md": metrics,
 }
 
 

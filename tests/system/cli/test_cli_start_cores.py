@@ -3,14 +3,16 @@
 import signal
 import subprocess
 import threading
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from prometheus_client.parser import text_string_to_metric_families
 from rig import zookeeper
 from rig.clusters import free_ports
 from rig.consumer import close, read
@@ -204,6 +206,45 @@ def test_another_number_of_cores_loses_nothing(tmp_path: Path) -> None:
         run("broker", "drain", "2", "--yes")
     with started(data, "--cores", "1") as (run, _):
         assert sorted(run("consume", "t", "-n", "3").lines) == ["a", "b", "c"]
+
+
+def test_sums_over_the_metrics_of_all_brokers_are_those_of_the_cluster(tmp_path: Path) -> None:
+    """Each broker serves its own; a group's lag is whole, though its partitions are on both."""
+    port = free_ports(2)
+    options = (*two(), "--metrics", str(port), "--set", "num.partitions=4")
+    with started(tmp_path / "data", *options) as (run, _):
+        run("produce", "t", stdin="".join(f"{number}\n" for number in range(8)))
+        offsets = {"bootstrap.servers": run.bootstrap, "group.id": "g", "enable.auto.commit": False}
+        consumer = Consumer(offsets)
+        places = [TopicPartition("t", number, 0) for number in range(PARTITIONS)]
+        consumer.commit(offsets=places, asynchronous=False)
+        consumer.close()
+        metrics = [_metrics(port), _metrics(port + 1)]
+    leaders = [each["kafka_topic_partition_leader"] for each in metrics]
+    assert [len(each) for each in leaders] == [2, 2]
+    for name, expected in (
+        ("kafka_consumergroup_lag", 8),
+        ("kafka_consumergroup_lag_sum", 8),
+        ("kafka_topic_partition_current_offset", 8),
+        ("kafka_server_brokertopicmetrics_messagesin_total", 8),
+        ("kafka_controller_kafkacontroller_activecontrollercount", 1),
+        ("kafka_brokers", 2),
+        ("kafka_topic_partitions", 4),
+        ("ottla_broker_info", 2),
+    ):
+        assert sum(sum(each.get(name, ())) for each in metrics) == expected, name
+
+
+def _metrics(port: int) -> dict[str, list[float]]:
+    """The values by name, without those of internal topics."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    found: dict[str, list[float]] = {}
+    for family in families:
+        for sample in family.samples:
+            if not sample.labels.get("topic", "").startswith("__"):
+                found.setdefault(sample.name, []).append(sample.value)
+    return found
 
 
 def test_a_settings_file_makes_a_unit(tmp_path: Path) -> None:

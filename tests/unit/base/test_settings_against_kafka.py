@@ -43,6 +43,8 @@ OURS = {
     "coordination.sasl.mechanism",
     "coordination.user",
     "cores",
+    "metrics.listen",
+    "metrics.otlp.endpoint",
     "errors.deadletterqueue.auto.create.topics.enable",
     "errors.deadletterqueue.copy.record.enable",
     "errors.deadletterqueue.group.enable",

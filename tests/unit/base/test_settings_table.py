@@ -39,6 +39,8 @@ OURS = {
     "coordination.sasl.mechanism",
     "coordination.user",
     "cores",
+    "metrics.listen",
+    "metrics.otlp.endpoint",
     "delegation.token.master.key",
     "group.max.count",
     "leader.imbalance.per.broker.percentage",

@@ -1,6 +1,6 @@
 """The cluster part of a broker: its registration, and its connections to other brokers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from ottla.base.chance import random_bytes
@@ -35,12 +35,15 @@ class ClusterStatus:
     of a controller.
     """
 
+    cluster_id: str
     is_registered: bool
     broker_epoch: int
     controller_epoch: int
     # Registered brokers in the image, this one included, and open connections to them.
     brokers: int
     connections: int
+    # The address of each registered broker on its first listener, `host:port`.
+    addresses: Mapping[int, str]
 
 
 class ClusterPart(BrokerPart):
@@ -109,11 +112,16 @@ class ClusterPart(BrokerPart):
     def status(self) -> ClusterStatus:
         fence = self.fence
         return ClusterStatus(
+            cluster_id=self.view.cluster_id,
             is_registered=fence.is_registered,
             broker_epoch=fence.broker_epoch,
             controller_epoch=fence.controller_epoch,
             brokers=len(self.view.image.brokers),
             connections=len(self.peers),
+            addresses={
+                broker.id: next((f"{at.host}:{at.port}" for at in broker.endpoints.values()), "")
+                for broker in self.view.image.brokers.values()
+            },
         )
 
     async def _joined(self, session: Session) -> None:

@@ -108,6 +108,7 @@ class ActiveController:
         self.context = context = Context(rules_of)
         self.messages = ControllerMessages(broker_id, controller_epoch)
         self.senders = senders = Senders(context, self.messages, deliver)
+        self.decision_log = decision_log
         self.changes = PartitionChanges(store, controller_epoch, context, senders, decision_log)
         self.jobs = Jobs(self.repair, on_deposed)
         self.reachability = Reachability(

@@ -59,6 +59,8 @@ class ControllerStatus:
     is_active: bool
     controller_id: int
     epoch: int
+    # Unclean elections in this controller's term; they may have lost records.
+    unclean_elections: int
 
 
 class Controller(BrokerPart):
@@ -160,6 +162,9 @@ class Controller(BrokerPart):
             is_active=self.is_active,
             controller_id=-1 if known is None else known,
             epoch=-1 if self.epoch is None else self.epoch,
+            unclean_elections=0
+            if self._active is None
+            else self._active.decision_log.unclean_elections,
         )
 
     # -- requests to the active controller; all others raise OttlaError(NOT_CONTROLLER)

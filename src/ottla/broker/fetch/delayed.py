@@ -93,6 +93,7 @@ class DelayedFetch(Woken):
         if at_last or found.urgent or found.size_bytes >= body.min_bytes:
             self._finish()
             found.note_use(self._request, self._parts.partitions)
+            found.count()
             response = self._reply.build(found)
             self._parts.new_leaders.add_to_fetch(self._request, response)
             self._request.reply(response)

@@ -210,6 +210,9 @@ class KnownFetch:
         if remembered is not None:
             remembered.high_watermark = high_watermark
             remembered.log_start_offset = log.log_start_offset
+        traffic = partition.traffic
+        traffic.fetches += 1
+        traffic.fetched_bytes += located.size
         numbers = (high_watermark, stable, log.log_start_offset)
         return self._answer(frame, numbers, records, located.size)
 

@@ -50,6 +50,14 @@ class Read:
     # How many slices will be read from their files when the answer is sent.
     file_regions: int = 0
 
+    def count(self) -> None:
+        """Count this read as the answer to a fetch of each partition."""
+        for partition, (_, answer) in zip(self.readable, self.answers, strict=True):
+            if partition is not None:
+                traffic = partition.traffic
+                traffic.fetches += 1
+                traffic.fetched_bytes += len(answer.records or b"")
+
     def add_denied(self, denied: Iterable[tuple[PartitionKey, PartitionData]]) -> None:
         """Add answers for partitions whose topics the client may not read."""
         for answer in denied:
@@ -91,6 +99,7 @@ def read_all(
     found = Read([], [], 0, urgent=False)
     for key, what in wanted:
         readable: Partition | None = None
+        partition: Partition | None = None
         try:
             partition = _resolve(partitions, key)
             if not from_followers or partition.follower is None:
@@ -103,6 +112,8 @@ def read_all(
             answer, size = failed(key.partition, error.code), 0
             found.failures.append((key, error))
             found.urgent = True
+            if partition is not None:
+                partition.traffic.fetch_failures += 1
         found.answers.append((key, answer))
         found.readable.append(readable)
         found.size_bytes += size

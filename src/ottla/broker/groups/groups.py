@@ -1,15 +1,16 @@
 """The group coordinator: the partitions of `__consumer_offsets` that this broker leads."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.tables.validators import consumer_assignors
 from ottla.broker.coordinators import Coordinators, ShardsStatus
@@ -27,6 +28,7 @@ from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.coordinator.flights import Flights
 from ottla.group.coordinator.room import GroupRoom
+from ottla.group.model.share_group import ShareGroup
 from ottla.group.model.turn import GroupDecision, Moment
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
@@ -36,12 +38,24 @@ from ottla.wire.messages.consumer_groups import DescribedShareGroup
 _MINUTE_MS = 60_000
 
 
+class GroupStatus(NamedTuple):
+    """A group that this broker coordinates. A share group commits no offsets."""
+
+    group_id: str
+    # The name of its state as in ListGroups, such as Stable.
+    state: str
+    members: int
+    # The committed offset of each partition, and the time of day of the commit in milliseconds.
+    offsets: tuple[tuple[TopicPartition, int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class GroupsStatus:
     """The number of groups that this broker coordinates, and of their shards."""
 
     groups: int
     shards: ShardsStatus
+    each: tuple[GroupStatus, ...]
 
 
 class Groups(Coordinators[GroupShard], BrokerPart):
@@ -94,7 +108,7 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         self.close()
 
     def status(self) -> GroupsStatus:
-        return GroupsStatus(self._count(), self.shards_status())
+        return GroupsStatus(self._count(), self.shards_status(), tuple(self._each()))
 
     def run(
         self,
@@ -134,6 +148,20 @@ class Groups(Coordinators[GroupShard], BrokerPart):
 
     def _count(self) -> int:
         return sum(len(shard.coordinator.registry) for shard in self.shards() if shard.coordinator)
+
+    def _each(self) -> Iterator[GroupStatus]:
+        for shard in self.shards():
+            if shard.coordinator is None:
+                continue
+            registry = shard.coordinator.registry
+            for group in [*registry.all(), *registry.share.groups.values()]:
+                offsets = () if isinstance(group, ShareGroup) else group.offsets.items()
+                yield GroupStatus(
+                    group.group_id,
+                    str(group.state),
+                    len(group.members),
+                    tuple((name, at.offset, at.commit_timestamp_ms) for name, at in offsets),
+                )
 
     def _has(self, group_id: str) -> bool:
         try:

@@ -86,6 +86,7 @@ class Fetch(Handler):
             or not found.answers
         ):
             found.note_use(request, self.parts.partitions)
+            found.count()
             response = reply.build(found)
             self.parts.new_leaders.add_to_fetch(request, response)
             return response

@@ -1,16 +1,18 @@
 """The handlers of Ottla's own APIs about compaction and retention."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.compaction.cleaner import Cleaner
+from ottla.broker.lags.reader_place import Places
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.handler import Api, Handler, Versions
-from ottla.broker.requests.needs import all_of, cluster, resource, shown
+from ottla.broker.requests.needs import all_of, brokers_only, cluster, resource, shown
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.runtime.runtime import Runtime
@@ -28,6 +30,12 @@ from ottla.wire.messages.log_cleaning import (
     FailedLog,
     LastPass,
     OffsetDeadline,
+    ReaderLagRequest,
+    ReaderLagResponse,
+    ReaderLagTopic,
+    ReaderLagTopicResult,
+    ReaderOffset,
+    ReaderPlace,
     ReaderStanding,
     RetentionStandingRequest,
     RetentionStandingResponse,
@@ -265,3 +273,47 @@ def _deadline(partition: Partition, offset: int, now_ms: int, *, is_held: bool) 
     )
     left_ms = _NEVER if found.left_ms is None else found.left_ms
     return OffsetDeadline(offset=offset, left_ms=left_ms, setting=found.setting)
+
+
+# Readers that are looked up in one turn of the loop.
+_READERS = 100
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ReaderLag(Handler):
+    """ReaderLag (1030), version 0: shows where readers are in partitions that this broker leads.
+
+    Between brokers only: the coordinator of groups asks for the figures of its metrics.
+    """
+
+    api = Api(ReaderLagRequest, ReaderLagResponse, Versions(0, 0), needs=brokers_only)
+
+    runtime: Runtime
+    partitions: Partitions
+    places: Places
+
+    async def handle(self, _request: RequestContext, body: ReaderLagRequest) -> ReaderLagResponse:
+        """Return a place, or an error, for each reader."""
+        return ReaderLagResponse(topics=[await self._topic(topic) for topic in body.topics])
+
+    async def _topic(self, topic: ReaderLagTopic) -> ReaderLagTopicResult:
+        now_ms = self.runtime.clock.now_ms()
+        places = []
+        for number, reader in enumerate(topic.readers, 1):
+            places.append(self._place(topic.name, reader, now_ms))
+            if number % _READERS == 0:
+                await asyncio.sleep(0)
+        return ReaderLagTopicResult(places=places)
+
+    def _place(self, topic: str, reader: ReaderOffset, now_ms: int) -> ReaderPlace:
+        try:
+            partition = self.partitions.get(topic, reader.partition)
+            found = self.places.find(partition, reader.offset, reader.group_id, now_ms)
+        except OttlaError as error:
+            return ReaderPlace(error_code=error.code)
+        return ReaderPlace(
+            log_start_offset=found.log_start_offset,
+            high_watermark=found.high_watermark,
+            since_ms=found.since_ms,
+            left_ms=found.left_ms,
+        )

@@ -288,6 +288,9 @@ class Produce(Handler):
         image = self.view.image
         found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
         partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
+        held = self.partitions.find(*partition)
+        if held is not None:
+            held.traffic.produce_failures += 1
         size = len(wanted.records) if isinstance(wanted.records, memoryview) else 0
         log_refused_batch(request, partition, size, error, image, self.settings)
         if request.use is not None:

@@ -152,6 +152,7 @@ class _Group:
     jobs: list[_Flush] = field(default_factory=list)
     tails: dict[FlushJournal, list[_Flush]] = field(default_factory=dict)
     tail_bytes: int = 0
+    began_s: float = 0.0
     waiters: list[asyncio.Future[None]] = field(default_factory=list)
 
     def run(self, worker: Worker | None) -> None:
@@ -227,6 +228,8 @@ class Flusher:
         self._closed = False
         # Groups since the start. Flush requests divided by groups give the group size.
         self.jobs_total = 0
+        # The time of finished groups in milliseconds: in total, and of the longest.
+        self.ms_total = self.ms_longest = 0.0
 
     # Hot: once per append.
     def mark_dirty(self, partition: Flushable) -> None:
@@ -388,6 +391,7 @@ class Flusher:
         self._run(group)
 
     def _run(self, group: _Group) -> None:
+        group.began_s = self._loop.time()
         if self._inline:
             group.run(None)
             self._finish(group)
@@ -402,6 +406,9 @@ class Flusher:
 
     def _finish(self, group: _Group) -> None:
         now_ms = self._clock.now_ms()
+        took_ms = (self._loop.time() - group.began_s) * 1000
+        self.ms_total += took_ms
+        self.ms_longest = max(self.ms_longest, took_ms)
         if group.aside:
             self._aside = None
         else:

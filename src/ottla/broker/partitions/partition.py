@@ -14,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.partitions.flush import CheckpointPace, Flusher
 from ottla.broker.partitions.sequence_gaps import SequenceGaps
+from ottla.broker.partitions.traffic import Traffic
 from ottla.broker.partitions.waiters import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.usage.delays import COMMIT_FLUSH, COMMIT_FOLLOWER, Wait
@@ -120,6 +121,7 @@ class Partition:
         self.under_min_isr = False
         # Producers with out-of-order batches in this leader epoch.
         self.gaps = SequenceGaps()
+        self.traffic = Traffic()
         self._flusher = flusher
         self._clock = clock
         self._roles = roles
@@ -201,6 +203,7 @@ class Partition:
         if buffer.__class__ is not memoryview:
             buffer = memoryview(buffer)
         appended = self._append_in_order(buffer, header, now_ms)
+        self.traffic.produces += 1
         self._on_appended()
         return appended
 
@@ -220,6 +223,7 @@ class Partition:
             self._on_storage_error(self, error)
             self.gaps.on_refused(run.first, error.code)
             raise
+        self.traffic.produces += len(run)
         self._on_appended()
         return first_offset
 
@@ -516,6 +520,9 @@ class Partition:
     def replace_log(self, log: Log) -> None:
         """Replace the log with a complete, flushed copy in another directory."""
         assert log.log_end_offset == self.log.log_end_offset
+        if self.leader is not None:
+            self.traffic.end(self.log)
+            self.traffic.begin(log)
         self.log = log
         if self.leader is not None:
             self.leader.term.log = log
@@ -529,6 +536,8 @@ class Partition:
         """Let clients read and append, because this broker leads."""
         assert self.leader is not None
         assert self.failure is None
+        if self.closed is not None:
+            self.traffic.begin(self.log)
         self.closed = None
 
     def close_to_clients(
@@ -536,6 +545,7 @@ class Partition:
     ) -> None:
         """Reject clients' reads and appends until the partition is opened again."""
         if self.failure is None:
+            self.traffic.end(self.log)
             self.closed = reason
             self._closed_code = code
 

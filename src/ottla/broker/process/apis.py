@@ -47,7 +47,12 @@ from ottla.broker.handlers.find_coordinator import FindCoordinator
 from ottla.broker.handlers.group_offsets import OffsetCommit, OffsetDelete, TxnOffsetCommit
 from ottla.broker.handlers.groups import DeleteGroups, DescribeGroups, ListGroups
 from ottla.broker.handlers.list_offsets import ListOffsets, OffsetForLeaderEpoch
-from ottla.broker.handlers.log_cleaning import CompactLog, DescribeCleaner, RetentionStanding
+from ottla.broker.handlers.log_cleaning import (
+    CompactLog,
+    DescribeCleaner,
+    ReaderLag,
+    RetentionStanding,
+)
 from ottla.broker.handlers.log_dirs import AlterReplicaLogDirs, DescribeLogDirs
 from ottla.broker.handlers.metadata import Metadata
 from ottla.broker.handlers.offset_fetch import OffsetFetch
@@ -209,6 +214,7 @@ def handlers(
             produce.turns,
         ),
         ReadShareGroupState(share.persister),
+        ReaderLag(runtime, partitions, parts.lags.places),
         ReadShareGroupStateSummary(share.persister),
         RenewDelegationToken(parts.login.tokens),
         RetentionStanding(view, runtime, partitions, parts.retention),

@@ -17,6 +17,7 @@ from ottla.base.clock import Clock, SystemClock
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.doubts import doubts
 from ottla.base.settings.listeners import inter_broker_address
+from ottla.broker.metrics.part import MetricsPart
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.process.parts import Parts
@@ -60,6 +61,7 @@ class Broker:
     parts: Parts
     serving: Serving
     registration: RegistrationPart
+    metrics: MetricsPart
 
     def __init__(
         self,
@@ -142,6 +144,7 @@ class Broker:
             **self.parts.by_name(),
             "serving": self.serving,
             "registration": self.registration,
+            "metrics": self.metrics,
         }
 
     async def _start(self) -> None:
@@ -155,6 +158,9 @@ class Broker:
         self.serving = await enter(Serving(settings, parts, seams.rng))
         self.registration = await enter(
             RegistrationPart(settings, parts, self.serving.listeners, self._stop_mode)
+        )
+        self.metrics = await enter(
+            MetricsPart(settings, runtime, self.storage.cluster_id, self.status, parts.lags.refresh)
         )
         for part in self._by_name().values():
             part.begin()

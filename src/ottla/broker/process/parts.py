@@ -15,6 +15,7 @@ from ottla.broker.compaction.cleaner import Cleaner
 from ottla.broker.configs.part import ConfigsPart, StoredPart
 from ottla.broker.controller import Controller
 from ottla.broker.groups import Groups
+from ottla.broker.lags.group_lags import GroupLags
 from ottla.broker.login.logins import LoginPart
 from ottla.broker.partitions.failed_replicas import FailedReplicas
 from ottla.broker.partitions.log_config import election_rules
@@ -145,6 +146,7 @@ class Parts:
             self.controller.on_rules_changed,
         )
         self.usage = UsagePart(runtime, view, directories, stop_mode)
+        self.lags = GroupLags(view, runtime, partitions, self.groups, self.cluster.links())
         readers = Readers(view, clock, self.groups, peers, self.share.persister.start_offset)
         self.retention = RetentionKeeper(
             settings, runtime, view, partitions, directories, removals, decisions, readers

@@ -62,6 +62,20 @@ _STORE_FILE = "ottla-store.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
+class DirectoryStatus:
+    """One log directory that serves. Sizes in bytes, 0 if its disk cannot be measured.
+
+    Records are refused once less than `reserve_bytes` are free.
+    """
+
+    path: str
+    logs: int
+    total_bytes: int
+    free_bytes: int
+    reserve_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class StorageStatus:
     """Describes the log directories of a broker."""
 
@@ -71,6 +85,7 @@ class StorageStatus:
     logs: int
     # Whether a disk is so full that records are refused, or will soon be.
     is_short_of_space: bool
+    directories: tuple[DirectoryStatus, ...]
 
 
 class Storage(BrokerPart):
@@ -153,6 +168,9 @@ class Storage(BrokerPart):
             directories_failed=failed,
             logs=sum(len(directory.logs) for directory in online),
             is_short_of_space=directories.is_short_of_space(),
+            directories=tuple(
+                DirectoryStatus(each.path, len(each.logs), *each.reserve.space()) for each in online
+            ),
         )
 
     async def _open_store(self) -> Store:

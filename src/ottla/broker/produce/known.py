@@ -138,6 +138,7 @@ class Known:
 
     def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
         """Return the answer if the log refuses the batch."""
+        self.partition.traffic.produce_failures += 1
         answer = PartitionProduceResponse(
             index=self.partition.index,
             error_code=error.code,

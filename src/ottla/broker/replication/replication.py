@@ -14,6 +14,7 @@ from ottla.broker.partitions.log_config import log_config
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
+from ottla.broker.partitions.replica_status import ReplicaStatus, replica_status
 from ottla.broker.partitions.upkeep import Upkeep
 from ottla.broker.replication.fetcher import Fetchers
 from ottla.broker.replication.follower_session import fetch_limits
@@ -65,13 +66,17 @@ class ReplicationStatus:
     # Sessions of followers that fetch here, and this broker's own fetchers.
     follower_sessions: int
     fetchers: int
-    # Flush jobs since the start. Flush requests divided by jobs give the group size.
+    # Flush jobs since the start, and the time that they took. Flush requests divided by jobs give
+    # the group size.
     flush_jobs: int
+    flush_ms_total: float
+    flush_ms_longest: float
     # Files of deleted segments and logs that are still to be removed.
     removals_waiting: int
     # Completed rounds of the scrubber since the start, and the damage found.
     scrub_rounds: int
     scrub_damages: int
+    replicas: tuple[ReplicaStatus, ...]
 
 
 class Replication(BrokerPart):
@@ -209,26 +214,29 @@ class Replication(BrokerPart):
             _log.error("closing the logs: %s", error.message)
 
     def status(self) -> ReplicationStatus:
-        partitions = list(self.partitions)
-        led = [each for each in partitions if each.leader is not None]
+        replicas = tuple(map(replica_status, self.partitions))
+        led = [each for each in replicas if each.is_leader]
         uncommitted = [
-            each.log_end_offset - each.high_watermark for each in partitions if each.failure is None
+            each.log_end_offset - each.high_watermark for each in replicas if not each.is_offline
         ]
         return ReplicationStatus(
-            partitions=len(partitions),
+            partitions=len(replicas),
             leaders=len(led),
-            offline=len(partitions) - len(uncommitted),
-            under_replicated=sum(_is_under_replicated(each) for each in led),
-            under_min_isr=sum(each.under_min_isr for each in led),
-            log_bytes=sum(each.log.size_bytes for each in partitions),
+            offline=len(replicas) - len(uncommitted),
+            under_replicated=sum(each.in_sync < each.replicas for each in led),
+            under_min_isr=sum(each.is_under_min_in_sync for each in led),
+            log_bytes=sum(each.size_bytes for each in replicas),
             uncommitted_max=max(uncommitted, default=0),
             uncommitted_total=sum(uncommitted),
             follower_sessions=len(self.sessions),
             fetchers=len(self._fetchers),
             flush_jobs=self.flusher.jobs_total,
+            flush_ms_total=self.flusher.ms_total,
+            flush_ms_longest=self.flusher.ms_longest,
             removals_waiting=len(self.removals),
             scrub_rounds=self.upkeep.scrubber.rounds,
             scrub_damages=self.upkeep.scrubber.damages,
+            replicas=replicas,
         )
 
     def on_registered(self, broker_epoch: int, session: Session) -> None:
@@ -335,8 +343,3 @@ class Replication(BrokerPart):
 
         loop = asyncio.get_running_loop()
         self._timers[chore] = loop.call_later(interval_s, repeat)
-
-
-def _is_under_replicated(partition: Partition) -> bool:
-    image = partition.image
-    return image is not None and len(image.isr) < len(image.replicas)

@@ -48,7 +48,7 @@ class LoopWatch:
     ) -> None:
         self._loop = loop
         self._monotonic_s = monotonic_s
-        self._worked_s = worked_s
+        self.worked_s = worked_s
         self._timer: asyncio.TimerHandle | None = None
         self._due_s = self._worked_before_s = self._collecting_s = 0.0
         self._beat_s = _BEAT_S
@@ -85,13 +85,13 @@ class LoopWatch:
         if self._has_alarm:
             signal.setitimer(signal.ITIMER_REAL, self._beat_s + STALL_MS / 1000)
         self._cause = ""
-        self._worked_before_s = self._worked_s()
+        self._worked_before_s = self.worked_s()
         self._due_s = self._monotonic_s() + self._beat_s
         self._timer = self._loop.call_later(self._beat_s, self._beat)
 
     def _beat(self) -> None:
         late_ms = round((self._monotonic_s() - self._due_s) * 1000)
-        worked_s = self._worked_s() - self._worked_before_s
+        worked_s = self.worked_s() - self._worked_before_s
         if late_ms >= STALL_MS:
             self._note(late_ms, round(worked_s * 1000))
         self._beat_s = _BEAT_S if worked_s >= _IDLE_S else min(2 * self._beat_s, _IDLE_BEAT_S)

@@ -74,6 +74,8 @@ class DeadLetterSender:
         self._topics = topics
         self._links = links
         self._errors = Seldom(_LOG_AGAIN_MS)
+        # Records written as dead letters since the start, and records that could not be.
+        self.written = self.failed = 0
 
     def close(self) -> None:
         """Close the connections to other brokers: this broker is stopping."""
@@ -266,6 +268,7 @@ class DeadLetterWriter:
             if self._closed or self._is_worth_trying(error, since_ms):
                 return None
             self._refused = error.message
+            self._sender.failed += dead.last - dead.first + 1
             self._report(dead.last - dead.first + 1, _LOST, error.message)
             return dead.last
         self._refused = ""
@@ -303,6 +306,7 @@ class DeadLetterWriter:
             max_bytes=target.max_bytes,
         )
         await self._sender.send(target, letters.batch)
+        self._sender.written += letters.last - dead.first + 1
         if letters.bare:
             why = f"topic {target.topic.name} takes batches of at most {target.max_bytes} bytes"
             self._report(letters.bare, _BARE, f"{why}: raise its max.message.bytes")

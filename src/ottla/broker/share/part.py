@@ -27,6 +27,9 @@ class ShareStatus:
     served: int
     # The shards of the share coordinator.
     shards: ShardsStatus
+    # Records written to dead-letter topics since the start, and records that could not be.
+    dead_letters: int
+    dead_letters_failed: int
 
 
 class SharePart(BrokerPart):
@@ -70,7 +73,11 @@ class SharePart(BrokerPart):
 
     def status(self) -> ShareStatus:
         return ShareStatus(
-            len(self.sharing.sessions), len(self.sharing), self.states.shards_status()
+            len(self.sharing.sessions),
+            len(self.sharing),
+            self.states.shards_status(),
+            self._dead_letters.written,
+            self._dead_letters.failed,
         )
 
     def on_role(self, partition: Partition) -> None:

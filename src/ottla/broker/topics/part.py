@@ -80,6 +80,8 @@ class MetadataStatus:
     topics: int
     partitions: int
     without_leader: int
+    # The number of partitions of each topic.
+    partition_counts: Mapping[str, int]
 
 
 class MetadataPart(BrokerPart):
@@ -134,4 +136,5 @@ class MetadataPart(BrokerPart):
             without_leader=sum(
                 state.leader == NO_LEADER for topic in topics for state in topic.partitions
             ),
+            partition_counts={topic.name: len(topic.partitions) for topic in topics},
         )

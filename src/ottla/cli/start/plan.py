@@ -16,6 +16,8 @@ from ottla.base.system import usable_cores
 from ottla.coordination.connect import kind_of
 
 STORE_FILE = "store.sqlite"
+# The setting of the address of metrics.
+METRICS = "metrics.listen"
 _FOLDER = re.compile(r"broker-(\d+)")
 _REPLICAS = 3
 # How many partitions a refusal names.
@@ -55,6 +57,8 @@ class Plan:
         for name in ("listeners", "advertised.listeners"):
             if name in own:
                 own[name] = ",".join(_shifted(entry, shift) for entry in own[name].split(","))
+        if METRICS in own:
+            own[METRICS] = _shifted(own[METRICS], shift)
         for name in ("log.dirs", "cordoned.log.dirs"):
             if name in own:
                 own[name] = ",".join(_below(root, number) for root in own[name].split(","))

@@ -16,7 +16,7 @@ from ottla.base.private_files import whose
 from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.base.settings.listeners import is_wildcard
 from ottla.cli.common import options
-from ottla.cli.start.plan import AT_HAND, Plan, require_single, several, unit, unit_of
+from ottla.cli.start.plan import AT_HAND, METRICS, Plan, require_single, several, unit, unit_of
 from ottla.cli.start.secured import Secured, address_for_clients, instructions
 from ottla.cli.start.several import Brokers
 from ottla.operations.secure.login import PROTOCOL
@@ -58,6 +58,12 @@ _log = logging.getLogger(__name__)
     default=None,
     help="With TLS, logins, ACLs and a user `admin`; all that is made stays in --data.",
 )
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve metrics for Prometheus there, by default on 127.0.0.1; each further broker takes"
+    " the next port.",
+)
 @options.settings("log.retention.ms=7d")
 @click.option("--verbose", "-v", is_flag=True, help="Log changes of state, not only trouble.")
 @options.output
@@ -68,6 +74,7 @@ def start(
     port: int,
     host: str,
     secure: bool | None,
+    metrics: str | None,
     assignments: tuple[str, ...],
     verbose: bool,
     form: str,
@@ -80,6 +87,7 @@ def start(
     ottla start --cores auto
     ottla start --data /var/lib/ottla --port 19092
     ottla start --secure
+    ottla start --brokers 3 --metrics 9464
     ottla start --set log.retention.ms=1d --set num.partitions=4
 
     Any of Kafka's broker settings can be set; `ottla config explain NAME` says what it does.
@@ -88,6 +96,8 @@ def start(
         raise click.BadParameter("at least one broker", param_hint="--brokers")
     _require_decision(data, secure)
     given = options.parse_settings(assignments)
+    if metrics is not None:
+        given[METRICS] = metrics if ":" in metrics else f"127.0.0.1:{metrics}"
     log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
     listeners = f"{PROTOCOL if secure else 'PLAINTEXT'}://{host}:{port}"
     cores = cores or given.get("cores")
@@ -126,6 +136,7 @@ def start(
             return
         click.echo(f"Ottla serves on {address}, data in {folders}")
         click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")
+        _say_metrics(settings)
         _say_if_plain()
         _instruct(made, [address])
 
@@ -214,8 +225,15 @@ def _announce(
                 " none"
             )
         click.echo(_CONTRACT[settings.text("log.flush.policy")])
+        _say_metrics(*(BrokerSettings(plan.settings(number)) for number in plan.numbers))
         _say_if_plain()
         _instruct(made, addresses)
+
+
+def _say_metrics(*brokers: BrokerSettings) -> None:
+    addresses = [settings.text(METRICS) for settings in brokers if settings.text(METRICS)]
+    if addresses:
+        click.echo(f"metrics for Prometheus: {', '.join(f'http://{a}/metrics' for a in addresses)}")
 
 
 def _say_if_plain() -> None:

@@ -78,6 +78,15 @@ class Reserve:
         free, reserve = self._measure()
         return free < 2 * reserve
 
+    def space(self) -> tuple[int, int, int]:
+        """Return the disk's total bytes, its free bytes and the reserve; 0 if it is unknown."""
+        try:
+            total = self._filesystem.total_bytes(self._path)
+            free = self._filesystem.free_bytes(self._path) if total else 0
+        except OSError:
+            return 0, 0, 0
+        return total, free, reserve_bytes(total)
+
     def _measure(self) -> tuple[int, int]:
         """Return the free bytes and the reserve; plenty and 0 if the disk cannot be measured."""
         filesystem, path = self._filesystem, self._path

@@ -18,13 +18,15 @@ class Segments:
     # Invariant: `_bases` are the segments' base offsets, strictly increasing.
     # Invariant: `active` is the last segment.
 
-    __slots__ = ("_bases", "_segments", "active")
+    __slots__ = ("_bases", "_segments", "active", "removed_bytes")
 
     def __init__(self, segments: list[Segment]) -> None:
         assert segments
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self.active = segments[-1]
+        # Bytes of segments that were removed from the front or compacted since the log was opened.
+        self.removed_bytes = 0
 
     def __len__(self) -> int:
         return len(self._segments)
@@ -57,6 +59,7 @@ class Segments:
         """Remove and return the `count` oldest segments; at least one must stay."""
         assert count < len(self._segments)
         removed = self._segments[:count]
+        self.removed_bytes += sum(segment.size for segment in removed)
         del self._segments[:count]
         del self._bases[:count]
         return removed
@@ -78,6 +81,7 @@ class Segments:
         number = self._segments.index(old[0])
         assert self._segments[number : number + len(old)] == old
         assert number + len(old) < len(self._segments)
+        self.removed_bytes += sum(segment.size for segment in old) - new.size
         self._segments[number : number + len(old)] = [new]
         self._bases[number : number + len(old)] = [new.base_offset]
 

@@ -169,3 +169,56 @@ class RetentionStandingResponse(Message, api_key=1013, versions="0", flexible="0
     readers: list[ReaderStanding] = array(ReaderStanding)
     held_bytes: int = int64()
     held_since_ms: int = int64(default=-1)
+
+
+class ReaderOffset(Message):
+    """An element of `ReaderLagTopic.readers`: the committed offset of a reader in a partition."""
+
+    partition: int = int32()
+    offset: int = int64()
+    # Whose offset it is; retention may wait for it.
+    group_id: str = string()
+
+
+class ReaderLagTopic(Message):
+    """An element of `ReaderLagRequest.topics`."""
+
+    name: str = string()
+    readers: list[ReaderOffset] = array(ReaderOffset)
+
+
+class ReaderLagRequest(Message, api_key=1030, versions="0", flexible="0+"):
+    """ReaderLag (key 1030, Ottla's own): report how far readers are from the end, and from loss.
+
+    The coordinator of the groups sends it to the leaders of the partitions that they read.
+    """
+
+    topics: list[ReaderLagTopic] = array(ReaderLagTopic)
+
+
+class ReaderPlace(Message):
+    """An element of `ReaderLagTopicResult.places`, in the order of the readers.
+
+    Times are in milliseconds, since 1970 for `since_ms`; -1 means unknown, or never for `left_ms`.
+    """
+
+    error_code: int = int16()
+    log_start_offset: int = int64(default=-1)
+    high_watermark: int = int64(default=-1)
+    # The timestamp of the first record that is unread; -1 if all are read.
+    since_ms: int = int64(default=-1)
+    # How long until that record may be deleted.
+    left_ms: int = int64(default=-1)
+
+
+class ReaderLagTopicResult(Message):
+    """An element of `ReaderLagResponse.topics`, in the order of the request."""
+
+    places: list[ReaderPlace] = array(ReaderPlace)
+
+
+class ReaderLagResponse(Message, api_key=1030, versions="0", flexible="0+"):
+    """A ReaderLag response."""
+
+    error_code: int = int16()
+    topics: list[ReaderLagTopicResult] = array(ReaderLagTopicResult)

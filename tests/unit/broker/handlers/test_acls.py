@@ -65,6 +65,7 @@ def test_every_api_that_clients_may_call_has_its_check():
         "LeaderAndIsr",
         "LogEnds",
         "ReadShareGroupState",
+        "ReaderLag",
         "ReadShareGroupStateSummary",
         "StopReplica",
         "UpdateMetadata",

@@ -14,6 +14,7 @@ from ottla.base.settings.tables.setting import (
 )
 from ottla.base.settings.tables.validators import (
     CONNECTION_OVERRIDES,
+    HOST_PORT,
     IDLE_TIME,
     LISTENERS,
     PROTOCOL_MAP,
@@ -43,6 +44,15 @@ NETWORK: tuple[Setting, ...] = (
     Setting("security.inter.broker.protocol", STRING, "PLAINTEXT",
             one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), READ_ONLY,
             "The security protocol between brokers where inter.broker.listener.name is unset."),
+    Setting("metrics.listen", STRING, "", HOST_PORT, READ_ONLY,
+            "Address, host:port, at which Prometheus reads metrics over HTTP (path /metrics); "
+            "empty for none. Everyone who reaches it reads the names of topics and groups.",
+            differs="Kafka has no such setting: an agent in its JVM serves metrics."),
+    Setting("metrics.otlp.endpoint", STRING, "", None, READ_ONLY,
+            "OpenTelemetry collector to which metrics are sent by OTLP over HTTP, such as "
+            "http://localhost:4318; empty for none. OTEL_METRIC_EXPORT_INTERVAL has the interval "
+            "in milliseconds, a minute by default.",
+            differs="Kafka has no such setting."),
     Setting("early.start.listeners", LIST, None, None, READ_ONLY,
             "Listeners that would open before start-up is complete; here all open together.",
             use=Use.UNUSED),

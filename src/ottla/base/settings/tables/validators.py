@@ -250,5 +250,16 @@ def _cores_complaint(value: Value) -> str:
     return "it must be a number of processes, or auto for one per core"
 
 
+def _host_port_complaint(value: Value) -> str:
+    text = str(value)
+    _, colon, port = text.rpartition(":")
+    if not text or (colon and port.isascii() and port.isdecimal() and int(port) < 65536):
+        return ""
+    return f"{text[:100]!r} is not of the form host:port"
+
+
+# The rule for an address to listen on.
+HOST_PORT = Validator("[host:port]", _host_port_complaint)
+
 # The rule for `cores`.
 CORES = Validator("[auto,1,2,...]", _cores_complaint)
