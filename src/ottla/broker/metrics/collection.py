@@ -176,7 +176,7 @@ class Collection:
         self._topics = {t: n for t, n in self._topics.items() if t in s.metadata.partition_counts}
         at = [Labels(catalog.TOPIC[0].labels, (topic,)) for topic in self._topics]
         for number, metric in enumerate(catalog.TOPIC):
-            sums = [counts[number] for counts in self._topics.values()]
+            sums: list[float] = [counts[number] for counts in self._topics.values()]
             self._families[metric] = Family(metric, at, sums)
 
     def _count(

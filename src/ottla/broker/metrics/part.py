@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -59,17 +58,15 @@ class MetricsPart(BrokerPart):
         """Listen, and begin to export. Raises OttlaError with cause and remedy."""
         address, collector = self._settings.text(LISTEN), self._settings.text(OTLP)
         if address:
-            library = _library("prometheus_client", LISTEN, "metrics")
-            registry = library.CollectorRegistry()
-            library.ProcessCollector(registry=registry)
-            library.PlatformCollector(registry=registry)
-            library.GCCollector(registry=registry)
-            self._process = lambda: library.generate_latest(registry)
+            self._process = _process_figures()
             host, _, port = address.rpartition(":")
             self._endpoint = Endpoint(host.strip("[]"), int(port), self._text)
             await self._endpoint.start()
         if collector:
-            otlp = _library("ottla.broker.metrics.otlp", OTLP, "otel")
+            try:
+                from ottla.broker.metrics import otlp  # noqa: PLC0415  # Its libraries are an extra.
+            except ModuleNotFoundError as error:
+                raise _missing(error, OTLP, "otel") from None
             now_ms = self._runtime.clock.now_ms()
             broker_id = self._settings.broker_id
             self._exporter = otlp.Exporter(collector, broker_id, self._cluster_id, now_ms)
@@ -99,13 +96,27 @@ class MetricsPart(BrokerPart):
         await self._runtime.in_thread(lambda: self._exporter.export(families, now_ms))
 
 
-def _library(module: str, setting: str, extra: str) -> Any:
+def _process_figures() -> Callable[[], bytes]:
+    """Return a function for the figures of the process, in Prometheus' text format."""
     try:
-        return import_module(module)
+        import prometheus_client as library  # noqa: PLC0415  # An extra.
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("ottla."):
-            raise
-        raise OttlaError(
-            ErrorCode.INVALID_CONFIG,
-            f"{setting} needs a library that is not installed: pip install 'ottla[{extra}]'",
-        ) from None
+        raise _missing(error, LISTEN, "metrics") from None
+    registry = library.CollectorRegistry()
+    for collector in (
+        library.ProcessCollector,
+        library.PlatformCollector,
+        library.GCCollector,
+    ):
+        collector(registry=registry)
+    return lambda: library.generate_latest(registry)
+
+
+def _missing(error: ModuleNotFoundError, setting: str, extra: str) -> Exception:
+    """Return the error for a library that is not installed; `error` itself for one of ours."""
+    if error.name is None or error.name.startswith("ottla."):
+        return error
+    return OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"{setting} needs a library that is not installed: pip install 'ottla[{extra}]'",
+    )
