@@ -39,6 +39,7 @@ from ottla.testing.progress import (
     lacks_consumption,
     lacks_rest,
 )
+from ottla.testing.tally import Tally
 from ottla.wire.messages.decisions import DescribedRebalance
 
 Result = TypeVar("Result")
@@ -124,6 +125,7 @@ class Broker:
                 self._on_loop(self._add_administrator(self._login))
             self._on_loop(self._broker.start())
             self._progress = Progress(self._broker.parts)
+            Tally(self._broker.parts)
         except BaseException:
             self._end_thread()
             raise

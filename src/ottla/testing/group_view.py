@@ -46,6 +46,7 @@ class GroupView:
     is_settled: bool
     members: dict[str, ViewedMember]
     positions: dict[TopicPartition, int]
+    is_share: bool = False
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
@@ -159,7 +160,7 @@ def _share(parts: Parts, group: ShareGroup) -> GroupView:
             start = _share_start(parts, ShareKey(group.group_id, topic.id, index))
             if start is not None:
                 positions[TopicPartition(topic.name, index)] = start
-    return GroupView(group.group_id, group.state.value, settled, members, positions)
+    return GroupView(group.group_id, group.state.value, settled, members, positions, is_share=True)
 
 
 def _share_start(parts: Parts, key: ShareKey) -> int | None:

@@ -68,7 +68,17 @@ class Read:
         self.urgent = True
 
     def note_use(self, request: RequestContext, partitions: Partitions) -> None:
-        """Count what the client fetches from each topic, and note the failures."""
+        """Count what the client fetches from each topic, and note the failures.
+
+        Also calls `Partitions.on_sent` for each partition with records.
+        """
+        if (on_sent := partitions.on_sent) is not None:
+            for (_, answer), partition in zip(self.answers, self.readable, strict=True):
+                if partition is not None and answer.records:
+                    offset = self.offsets[partition]
+                    on_sent(
+                        request.connection, request.client_id, partition, offset, answer.records
+                    )
         use = request.use
         if use is None:
             return

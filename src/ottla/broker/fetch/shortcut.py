@@ -86,7 +86,11 @@ class FetchShortcut:
         if session is not None:
             self._sessions.use(session, self._now_ms())
             known.want(offset)
-        if not parts:
+        if parts:
+            if (on_sent := self._parts.partitions.on_sent) is not None:
+                header, _ = decode_request_header(frame)
+                on_sent(self._connection, header.client_id, known.partition, offset, parts[1])
+        else:
             FetchWait(
                 self._parts,
                 self._connection,

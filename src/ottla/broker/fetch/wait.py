@@ -91,6 +91,10 @@ class FetchWait(Woken):
             self._hand_on()
         elif parts:
             self._finish()
+            if (on_sent := self._parts.partitions.on_sent) is not None:
+                header, _ = decode_request_header(self._frame)
+                offset = known.offset_of(self._frame)
+                on_sent(self._connection, header.client_id, known.partition, offset, parts[1])
             self._slot.answer(parts)
 
     def _hand_on(self) -> None:

@@ -16,6 +16,7 @@ from ottla.broker.partitions.removals import Departures, Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.network.connection import Connection
 from ottla.replica.transition import Transition
 from ottla.storage.directory import salvage
 from ottla.storage.directory.log_directories import LogDirectories
@@ -23,6 +24,7 @@ from ottla.storage.directory.placement import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, LogCorrupt, StorageError
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LONG_MAX, LogConfig
+from ottla.wire.parts import Records
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +47,8 @@ _TAKEN = {
 _NAMED = 5
 
 Key = tuple[str, int]
+# Called with the connection, the client id, the partition, the fetch offset, and whole batches.
+OnSent = Callable[[Connection, str | None, Partition, int, Records], None]
 ConfigOf = Callable[[TopicImage], LogConfig]
 
 
@@ -101,6 +105,8 @@ class Partitions:
         self.changing = asyncio.Lock()
         # Emitted after replicas went offline.
         self.on_failed: Signal[[]] = Signal()
+        # Called when records are sent to a client; the brokers of tests set it.
+        self.on_sent: OnSent | None = None
         self._reminders = Seldom(_REMINDER_MS)
 
     def __iter__(self) -> Iterator[Partition]:

@@ -21,10 +21,14 @@ from ottla.broker.topics.topics import Topics
 
 @dataclass(frozen=True, slots=True)
 class ShareStatus:
-    """Counts of member sessions and of open share partitions led by this broker."""
+    """Counts of member sessions, of open share partitions led by this broker, and of redeliveries.
+
+    A redelivery is a record that is delivered again; they are counted since the broker's start.
+    """
 
     sessions: int
     served: int
+    redeliveries: int
     # The shards of the share coordinator.
     shards: ShardsStatus
     # Records written to dead-letter topics since the start, and records that could not be.
@@ -75,6 +79,7 @@ class SharePart(BrokerPart):
         return ShareStatus(
             len(self.sharing.sessions),
             len(self.sharing),
+            self.sharing.redeliveries,
             self.states.shards_status(),
             self._dead_letters.written,
             self._dead_letters.failed,

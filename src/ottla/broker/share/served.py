@@ -38,7 +38,8 @@ _LOST = "the broker closed the share partition: acquired records are delivered a
 class ServedPartition:
     """One share partition. It delivers no records until its state is loaded; then it wakes fetches.
 
-    `on_closed` is called once, when the share partition is closed for any reason.
+    `on_closed` is called once, when the share partition is closed for any reason, and
+    `on_redelivered` with the number of records that are delivered again.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ServedPartition:
         key: ShareKey,
         partition: Partition,
         on_closed: Callable[["ServedPartition"], None],
+        on_redelivered: Callable[[int], None],
     ) -> None:
         self.key = key
         self.partition = partition
@@ -65,6 +67,7 @@ class ServedPartition:
         self._persister = persister
         self._lookup = lookup
         self._on_closed = on_closed
+        self._on_redelivered = on_redelivered
         self._state_epoch = 0
         self._writing = False
         self._closed = False
@@ -151,6 +154,9 @@ class ServedPartition:
                 batch_size=batch_size,
             )
             if given:
+                again = sum(each.last - each.first + 1 for each in given if each.delivery_count > 1)
+                if again:
+                    self._on_redelivered(again)
                 self._arm()
                 return portion, given
             if core.next_offset() == offset:

@@ -10,6 +10,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.signal import Signal
 from ottla.broker.share.dead_letters import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.persister import AssignmentLookup, Persister
@@ -41,6 +42,9 @@ class SharePartitions:
         self.sessions = ShareSessions(settings.integer("group.share.max.share.sessions"))
         self._served: dict[ShareKey, ServedPartition] = {}
         self._closed = False
+        # Records that were delivered again since the broker's start; emitted with their number.
+        self.redeliveries = 0
+        self.redelivered: Signal[[int]] = Signal()
 
     def __len__(self) -> int:
         """The number of open share partitions."""
@@ -83,6 +87,7 @@ class SharePartitions:
                 key,
                 partition,
                 self._on_closed,
+                self._on_redelivered,
             )
             self._served[key] = served
             served.start()
@@ -131,3 +136,7 @@ class SharePartitions:
     def _on_closed(self, served: ServedPartition) -> None:
         if self._served.get(served.key) is served:
             del self._served[served.key]
+
+    def _on_redelivered(self, count: int) -> None:
+        self.redeliveries += count
+        self.redelivered.emit(count)
