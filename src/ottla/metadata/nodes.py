@@ -16,6 +16,7 @@ from ottla.metadata.image import (
     BrokerImage,
     Endpoint,
     PartitionImage,
+    TopicImage,
 )
 
 
@@ -74,6 +75,17 @@ class TopicNode:
     # Reassignments in progress, by partition (KIP-455).
     adding: Mapping[int, tuple[BrokerId, ...]] = field(default_factory=dict)
     removing: Mapping[int, tuple[BrokerId, ...]] = field(default_factory=dict)
+
+
+def topic_node(topic: TopicImage) -> TopicNode:
+    """Return the content of the topic's node."""
+    partitions = list(enumerate(topic.partitions))
+    return TopicNode(
+        topic.id,
+        tuple(partition.replicas for _, partition in partitions),
+        {index: partition.adding for index, partition in partitions if partition.adding},
+        {index: partition.removing for index, partition in partitions if partition.removing},
+    )
 
 
 def encode_topic(node: TopicNode) -> bytes:

@@ -33,6 +33,9 @@ CONFIG_FEATURES = "/config/features"
 CONFIG_CHANGES = "/config/changes"
 # The last block of producer ids that was handed out.
 PRODUCER_IDS = "/latest_producer_id_block"
+# What `ottla undo` can undo: deleted topics by their ids, and sequence nodes of changes.
+TRASH = "/ottla/trash"
+CHANGES = "/ottla/changes"
 
 # Nodes that only brokers may read: secrets, and credentials from which logins can be forged or
 # guessed.
@@ -56,6 +59,8 @@ FOUNDATIONS = (
     CONFIG_GROUPS,
     CONFIG_CLIENT_METRICS,
     CONFIG_CHANGES,
+    TRASH,
+    CHANGES,
     "/config/clients",
     "/config/users",
 )
@@ -109,6 +114,11 @@ def topic_config(name: str) -> str:
 def topic_deletion(name: str) -> str:
     """A node that exists while a topic is being deleted."""
     return f"{DELETE_TOPICS}/{name}"
+
+
+def deleted_topic(topic_id: UUID) -> str:
+    """A deleted topic whose records are still in the trash of its brokers."""
+    return f"{TRASH}/{topic_id}"
 
 
 def broker_config(broker: str) -> str:

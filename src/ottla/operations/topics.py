@@ -16,6 +16,7 @@ from ottla.diagnosis.partitions import brokers_down, fewest_alive
 from ottla.operations.settings import naming_nearest
 
 DELETE_DELAY = "file.delete.delay.ms"
+TRASH = "delete.topic.trash.ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class DeletedTopics:
 
     delay_ms: int
     brokers_down: tuple[int, ...]
+    trash_ms: int
 
 
 async def create_topic(
@@ -93,14 +95,22 @@ async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
     views = await admin.topics.describe_all(names)
     live = await admin.cluster.brokers()
     delays_ms = [await _delete_delay_ms(admin, name) for name in names]
+    trash_ms = await _trash_ms(admin)
     await admin.topics.delete(names)
-    return DeletedTopics(max(delays_ms), brokers_down(views, live))
+    return DeletedTopics(max(delays_ms), brokers_down(views, live), trash_ms)
 
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:
     """Return how long the brokers keep the files of a deleted topic, in ms."""
     found = await admin.configs.describe(ConfigResourceType.TOPIC, name, [DELETE_DELAY])
     return int(found[DELETE_DELAY].value or 0)
+
+
+async def _trash_ms(admin: Admin) -> int:
+    """Return how long a deleted topic can be restored, in ms; 0 if the brokers keep none."""
+    broker_id = str((await admin.cluster.describe()).controller_id)
+    found = await admin.configs.describe(ConfigResourceType.BROKER, broker_id, [TRASH])
+    return int(found[TRASH].value or 0) if TRASH in found else 0
 
 
 _POLL_S = 0.1

@@ -1,6 +1,7 @@
 """Requests that change something, and the lines that each leaves in the audit log."""
 
 from typing import Any
+from uuid import UUID
 
 from ottla.wire.messages import configs
 from ottla.wire.messages.acls import (
@@ -73,6 +74,7 @@ from ottla.wire.messages.transactions import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from ottla.wire.messages.undo import RestoreTopicRequest
 from ottla.wire.messages.user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -498,6 +500,17 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
                 "Topic:none",
                 {"topic_id": "00000000-0000-0000-0000-000000000000"},
                 "UNKNOWN_TOPIC_OR_PARTITION",
+            )
+        ],
+    ),
+    (
+        RestoreTopicRequest(topic_id=UUID(int=7), name="none"),
+        0,
+        [
+            (
+                "Topic:none",
+                {"topic_id": "00000000-0000-0000-0000-000000000007"},
+                "UNKNOWN_TOPIC_ID",
             )
         ],
     ),

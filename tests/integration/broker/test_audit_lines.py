@@ -55,6 +55,7 @@ from ottla.wire.messages.topics import (
     DeleteTopicState,
 )
 from ottla.wire.messages.transactions import InitProducerIdRequest
+from ottla.wire.messages.undo import DescribeUndoRequest
 from tests.integration.broker.audited_changes import CHANGED, CLUSTER, SALT, SALTED
 from tests.integration.broker.inprocess import run
 
@@ -73,6 +74,7 @@ READING = {
     ApiKey.DESCRIBE_LOG_DIRS,
     ApiKey.DESCRIBE_PRODUCERS,
     DescribeRebalancesRequest.__api_key__,
+    DescribeUndoRequest.__api_key__,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.DESCRIBE_TRANSACTIONS,

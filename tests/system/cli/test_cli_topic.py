@@ -34,8 +34,8 @@ def test_a_topic_from_its_creation_to_its_end(run: Command, name: str) -> None:
         ["retention.ms", "3600000", "604800000"],
     ]
     assert run("topic", "delete", name, "--yes").out == (
-        f"Deleted {name}. The brokers remove the files, and so free the disk, 1 minute from now "
-        "(file.delete.delay.ms), or at once where it is full.\n"
+        f"Deleted {name}. The brokers remove the files, and so free the disk, 1 hour from now "
+        "(delete.topic.trash.ms; until then `ottla undo` restores), or at once where it is full.\n"
     )
     assert "there is no topic" in run.refused("topic", "describe", name)
 

@@ -43,6 +43,8 @@ OURS = {
     "coordination.sasl.mechanism",
     "coordination.user",
     "cores",
+    "delete.topic.trash.min.free.percent",
+    "delete.topic.trash.ms",
     "metrics.listen",
     "metrics.otlp.endpoint",
     "errors.deadletterqueue.auto.create.topics.enable",

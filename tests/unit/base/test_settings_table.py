@@ -42,6 +42,8 @@ OURS = {
     "metrics.listen",
     "metrics.otlp.endpoint",
     "delegation.token.master.key",
+    "delete.topic.trash.min.free.percent",
+    "delete.topic.trash.ms",
     "group.max.count",
     "leader.imbalance.per.broker.percentage",
     "log.flush.journal.min.logs",

@@ -160,7 +160,9 @@ def test_offsets_of_deleted_topics_are_forgotten() -> None:
     driver.commit(1, topic="gone")
     driver.commit(2, topic="kept")
     driver.carry_out(
-        driver.coordinator.offsets.forget_topics(lambda topic, _index: topic == "gone", driver.at)
+        driver.coordinator.offsets.forget_topics(
+            lambda name, _committed: name.topic == "gone", {"gone"}, driver.at
+        )
     )
     driver.restart()
     assert (driver.committed("gone"), driver.committed("kept")) == (-1, 2)

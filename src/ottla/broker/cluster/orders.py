@@ -8,7 +8,7 @@ earlier registration of this broker with STALE_BROKER_EPOCH (KIP-380).
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId, TopicId, broker_ids
+from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId, broker_ids
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.peers import Peers
@@ -93,27 +93,27 @@ class Orders:
         succeeds.
         """
         self._fence.check(body.controller_id, body.controller_epoch, body.broker_epoch)
-        failed = await self._partitions.stop(
-            [
-                StopOrder(
-                    topic.topic_name,
-                    state.partition_index,
-                    state.leader_epoch,
-                    state.delete_partition,
-                )
-                for topic in body.topic_states
-                for state in topic.partition_states
-            ]
-        )
+        orders = [
+            StopOrder(
+                topic.topic_name,
+                state.partition_index,
+                state.leader_epoch,
+                state.delete_partition,
+                None if topic.topic_id == NO_TOPIC_ID else topic.topic_id,
+            )
+            for topic in body.topic_states
+            for state in topic.partition_states
+        ]
+        failed = await self._partitions.stop(orders)
         return StopReplicaResponse(
             partition_errors=[
                 StopReplicaPartitionError(
-                    topic_name=topic.topic_name,
-                    partition_index=state.partition_index,
-                    error_code=_code(failed.get((topic.topic_name, state.partition_index))),
+                    topic_name=order.topic,
+                    partition_index=order.partition_index,
+                    error_code=_code(failed.get((order.topic, order.partition_index))),
+                    kept_bytes=self._partitions.kept_bytes(order),
                 )
-                for topic in body.topic_states
-                for state in topic.partition_states
+                for order in orders
             ]
         )
 

@@ -167,7 +167,13 @@ class ConfigChanges:
 Decide = Callable[[Mapping[str, str] | None], Mapping[str, str] | None]
 
 
-async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[str, str] | None:
+# Returns the operations that record a change for an undo, from the settings before and after it.
+Record = Callable[[Mapping[str, str], Mapping[str, str]], Sequence[Operation]]
+
+
+async def change(
+    store: Store, path: str, decide: Decide, clock: Clock, record: Record = lambda *_: ()
+) -> dict[str, str] | None:
     """Store the result of `decide` and notify other brokers; return it, or None if unchanged.
 
     `decide` receives the settings in the store, because this broker's image may lack a recent
@@ -175,13 +181,15 @@ async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[
     """
     while True:
         node = await store.get(path)
-        after = decide(None if node is None else _decoded(path, node.data))
+        before = None if node is None else _decoded(path, node.data)
+        after = decide(before)
         if after is None:
             return None
         data = encode_configs(after)
         write: Operation = Create(path, data) if node is None else Set(path, data, node.version)
         try:
-            await store.multi([write, change_notice(path, clock.now_ms())])
+            notice = change_notice(path, clock.now_ms())
+            await store.multi([write, notice, *record(before or {}, after)])
         except (BadVersion, NodeExists):
             continue
         except NoNode:

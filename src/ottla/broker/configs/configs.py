@@ -43,11 +43,13 @@ from ottla.broker.configs.loggers import alter_loggers, loggers
 from ottla.broker.configs.tls_at_start import TlsAtStart
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import unknown_topic
-from ottla.coordination.interface.store import Store
+from ottla.broker.undo.changes import ChangeLog, changed_values
+from ottla.coordination.interface.store import Operation, Store
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.topic_names import check_topic_name
+from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, RecordedChange
 from ottla.network.tls_security import check_listeners
 from ottla.share import dead_letters
 
@@ -84,6 +86,7 @@ class Configs:
         self._settings = settings
         self._host = host
         self._clock = clock
+        self.changes = ChangeLog(store, clock)
         # Called when settings that affect elections may have changed.
         self._on_rules_changed = on_rules_changed
         # Stored settings of this broker that this version refuses.
@@ -128,7 +131,13 @@ class Configs:
         raise _unsupported(kind)
 
     async def alter(
-        self, kind: int, name: str, alterations: Sequence[Alteration], *, validate_only: bool
+        self,
+        kind: int,
+        name: str,
+        alterations: Sequence[Alteration],
+        author: Author = UNKNOWN_AUTHOR,
+        *,
+        validate_only: bool,
     ) -> None:
         """Change single settings (KIP-339). If it raises OttlaError, nothing was changed."""
         if kind == ResourceType.BROKER_LOGGER:
@@ -142,13 +151,19 @@ class Configs:
                 check_operations(alterations)
             return altered(held, alterations, table, word, self._inherited_lists(kind, held))
 
-        await self._change(kind, name, after, validate_only=validate_only)
+        await self._change(kind, name, after, author, validate_only=validate_only)
 
     async def replace(
-        self, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
+        self,
+        kind: int,
+        name: str,
+        configs: Mapping[str, str],
+        author: Author = UNKNOWN_AUTHOR,
+        *,
+        validate_only: bool,
     ) -> None:
         """Replace all settings with `configs` (the older AlterConfigs). Raises OttlaError."""
-        await self._change(kind, name, lambda _held: configs, validate_only=validate_only)
+        await self._change(kind, name, lambda _held: configs, author, validate_only=validate_only)
 
     def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:
         """Return (type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
@@ -174,6 +189,7 @@ class Configs:
         kind: int,
         name: str,
         changed: Callable[[Mapping[str, str]], Mapping[str, str]],
+        author: Author,
         *,
         validate_only: bool,
     ) -> None:
@@ -187,12 +203,18 @@ class Configs:
             self._check_change(kind, name, held, after)
             return None if validate_only or dict(after) == dict(held) else after
 
+        def record(before: Mapping[str, str], after: Mapping[str, str]) -> Sequence[Operation]:
+            values = changed_values(before, after)
+            word = ResourceType(kind).name.lower()
+            return self.changes.operations(RecordedChange(word, name, values, author))
+
         async with self._updates.changing:
             self._check_resource(kind, name)
-            stored = await change(self._store, _path(kind, name), decide, self._clock)
+            stored = await change(self._store, _path(kind, name), decide, self._clock, record)
             if stored is None:
                 return
             self._put_in_effect(kind, name, stored)
+        await self.changes.prune()
         shown = without_secrets(stored)
         _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, shown)
 

@@ -43,14 +43,14 @@ class BrokerReports:
         self._reachability = reachability
         self._check_epoch = check_epoch
         self._fence = fence
-        # Called with a broker and the replicas it has deleted.
-        self.on_deleted: list[Callable[[BrokerImage, list[TopicPartition]], None]] = []
+        # Called with a broker and the replicas it has deleted: see `Reports.deleted`.
+        self.on_deleted: list[Callable[[BrokerImage, dict[TopicPartition, int]], None]] = []
 
     def deposed(self) -> None:
         """See `Reports`. Queues a check in the store whether this controller is deposed."""
         self._jobs.once("check", self._check_epoch)
 
-    def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
+    def deleted(self, broker: BrokerImage, names: dict[TopicPartition, int]) -> None:
         """See `Reports`."""
         for callback in self.on_deleted:
             callback(broker, names)

@@ -339,7 +339,12 @@ class Controller(BrokerPart):
         )
         requests = Requests(active, apart=self._settings.keeps_apart)
         recovery = LeaderRecovery(active)
-        topics = TopicChanges(active, deletes=self._settings.flag("delete.topic.enable"))
+        topics = TopicChanges(
+            active,
+            self._clock,
+            lambda: self._settings.integer("delete.topic.trash.ms"),
+            deletes=self._settings.flag("delete.topic.enable"),
+        )
         jobs = active.jobs
         data = (
             (paths.REASSIGN_PARTITIONS, "moves", requests.on_reassign_node),

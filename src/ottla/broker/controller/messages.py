@@ -1,8 +1,9 @@
 """Builds the controller's requests to brokers from its current context."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from ottla.base.ids import BrokerId, TopicId, TopicPartition
+from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId, TopicPartition
 from ottla.broker.controller.context import Context
 from ottla.metadata.image import (
     NO_LEADER,
@@ -32,6 +33,7 @@ LEADER_DURING_DELETE = BrokerId(-2)
 # The request types of LeaderAndIsr and UpdateMetadata, as defined in their messages.
 _ALL_STATES, _SOME_STATES = 1, 0
 _ALL_METADATA, _SOME_METADATA = 2, 1
+_NO_IDS: Mapping[str, TopicId] = MappingProxyType({})
 
 
 class ControllerMessages:
@@ -73,17 +75,25 @@ class ControllerMessages:
         )
 
     def stop_replica(
-        self, receiver: BrokerImage, stops: Mapping[TopicPartition, int], *, delete: bool
+        self,
+        receiver: BrokerImage,
+        stops: Mapping[TopicPartition, int],
+        *,
+        delete: bool,
+        topic_ids: Mapping[str, TopicId] = _NO_IDS,
     ) -> StopReplicaRequest:
         """Build a StopReplica for the partitions in `stops`, which maps them to leader epochs.
 
-        With `delete` the logs of the replicas are deleted, too.
+        With `delete` the logs of the replicas are deleted, too; those of deleted topics, which are
+        in `topic_ids`, may go to the trash.
         """
         topics: dict[str, StopReplicaTopicState] = {}
         for name, leader_epoch in stops.items():
             topic = topics.get(name.topic)
             if topic is None:
-                topic = topics[name.topic] = StopReplicaTopicState(topic_name=name.topic)
+                topic = topics[name.topic] = StopReplicaTopicState(
+                    topic_name=name.topic, topic_id=topic_ids.get(name.topic, NO_TOPIC_ID)
+                )
             topic.partition_states.append(
                 StopReplicaPartitionState(
                     partition_index=name.partition,

@@ -26,8 +26,8 @@ class Reports(Protocol):
     def deposed(self) -> None:
         """Note that a broker has seen a newer controller epoch."""
 
-    def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """Note that a broker has deleted replicas."""
+    def deleted(self, broker: BrokerImage, names: dict[TopicPartition, int]) -> None:
+        """Note that a broker has deleted replicas, and the bytes of each in its trash, or -1."""
 
     def refused(self, broker: BrokerImage) -> None:
         """Note that a broker's address refuses connections."""
@@ -225,7 +225,11 @@ class BrokerSender:
         deletions, self._deletions = self._deletions, {}
         if not deletions:
             return
-        request = self._messages.stop_replica(self.broker, deletions, delete=True)
+        topics = self._context.topics
+        topic_ids = {name: topics[name].id for name in self._context.deleting if name in topics}
+        request = self._messages.stop_replica(
+            self.broker, deletions, delete=True, topic_ids=topic_ids
+        )
         try:
             response = await self._ask(request)
             self._check(response)
@@ -233,7 +237,10 @@ class BrokerSender:
             self._deletions = deletions | self._deletions
             raise
         refused = _failed_stops(response)
-        self._reports.deleted(self.broker, [name for name in deletions if name not in refused])
+        kept = _kept_bytes(response)
+        self._reports.deleted(
+            self.broker, {name: kept.get(name, -1) for name in deletions if name not in refused}
+        )
         if refused:
             self._deletions = {n: e for n, e in deletions.items() if n in refused} | self._deletions
             raise OttlaError(
@@ -274,6 +281,13 @@ def _failed_stops(response: StopReplicaResponse) -> dict[TopicPartition, None]:
         TopicPartition(partition.topic_name, partition.partition_index): None
         for partition in response.partition_errors
         if partition.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    }
+
+
+def _kept_bytes(response: StopReplicaResponse) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(one.topic_name, one.partition_index): one.kept_bytes
+        for one in response.partition_errors
     }
 
 

@@ -13,12 +13,11 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller
 from ottla.broker.controller.context import Context
-from ottla.broker.topics.operations import topic_node
 from ottla.controller.election import Change
 from ottla.coordination.interface.store import BadVersion, NoNode, Operation, Set, Store, StoreError
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
-from ottla.metadata.nodes import encode_partition, encode_topic
+from ottla.metadata.nodes import encode_partition, encode_topic, topic_node
 
 # Fewer nodes than this are read one by one, more with one listing.
 _FEW = 16

@@ -1,7 +1,10 @@
 """Handles new topics, added partitions, announced partition states and topic deletions."""
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 
+from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller
@@ -9,11 +12,24 @@ from ottla.broker.controller.active import ActiveController
 from ottla.broker.controller.store_access import Deposed, read_states
 from ottla.broker.topics.operations import removal
 from ottla.controller.deletion import plan_deletion
-from ottla.coordination.interface.store import Create, Delete, NodeExists, NoNode, StoreError
+from ottla.coordination.interface.store import (
+    Create,
+    Delete,
+    NodeExists,
+    NoNode,
+    Operation,
+    StoreError,
+)
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, TopicImage
 from ottla.metadata.loader import load_topics
 from ottla.metadata.notices import decode_log_dir_event, decode_partitions
+from ottla.metadata.undo import (
+    NODE_BYTES_MAX,
+    DeletedTopic,
+    decode_author,
+    encode_deleted_topic,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -24,12 +40,18 @@ EPOCH_DURING_DELETE = -2
 class TopicChanges:
     """Handles changes of topics, ISR and log directory notifications, and deletion marks."""
 
-    def __init__(self, active: ActiveController, *, deletes: bool) -> None:
+    def __init__(
+        self, active: ActiveController, clock: Clock, keep_ms: Callable[[], int], *, deletes: bool
+    ) -> None:
+        """Create the object. `keep_ms` returns how long deleted topics stay in the trash."""
         self._active = active
+        self._clock = clock
+        self._keep_ms = keep_ms
         # `delete.topic.enable`.
         self._deletes = deletes
-        # For each topic, the replicas whose deletion was confirmed by their brokers.
-        self._deleted: dict[str, set[tuple[int, BrokerId]]] = {}
+        # For each topic, the replicas whose deletion was confirmed by their brokers, with the bytes
+        # of each in the trash, or -1.
+        self._deleted: dict[str, dict[tuple[int, BrokerId], int]] = {}
         active.reports.on_deleted.append(self._on_deleted)
         active.on_come.append(lambda: active.jobs.once("deletions", self.on_deletions))
 
@@ -144,18 +166,16 @@ class TopicChanges:
         # Other parts ignore marked topics, so the whole state is read again without the marks.
         await self._active.repair()
 
-    def _on_deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        for name in names:
+    def _on_deleted(self, broker: BrokerImage, names: dict[TopicPartition, int]) -> None:
+        for name, kept_bytes in names.items():
             if name.topic in self._active.context.deleting:
-                confirmed = self._deleted.setdefault(name.topic, set())
-                confirmed.add((name.partition, broker.id))
+                confirmed = self._deleted.setdefault(name.topic, {})
+                confirmed[name.partition, broker.id] = kept_bytes
                 self._active.jobs.once("deletions", self.on_deletions)
 
     async def _advance(self, topic: TopicImage) -> None:
         active = self._active
-        plan = plan_deletion(
-            topic, active.context.brokers, self._deleted.get(topic.name, frozenset())
-        )
+        plan = plan_deletion(topic, active.context.brokers, self._deleted.get(topic.name, {}))
         for sender in active.senders:
             sender.gone(topic)
         for broker, indexes in plan.asked.items():
@@ -177,8 +197,9 @@ class TopicChanges:
             active.jobs.once("deletions", self.on_deletions)
             return
         await self.mark_topics()
+        kept = await self._kept(topic if found is None else found)
         try:
-            await active.store.multi([check_controller(active.epoch), *removal(topic)])
+            await active.store.multi([check_controller(active.epoch), *removal(topic), *kept])
         except StoreError as error:
             if error.path == paths.CONTROLLER_EPOCH:
                 raise Deposed from error
@@ -188,9 +209,30 @@ class TopicChanges:
         del context.topics[topic.name]
         del context.deleting[topic.name]
         self._deleted.pop(topic.name, None)
-        _log.info("topic %s is deleted", topic.name)
+        _log.info("topic %s is deleted%s", topic.name, ", and can be restored" if kept else "")
         # A topic of the same name may have been created meanwhile.
         active.jobs.once("topics", self.on_topics)
+
+    async def _kept(self, topic: TopicImage) -> list[Operation]:
+        """Return the operation that keeps a topic for an undo, if its brokers have all its logs."""
+        keep_ms, confirmed = self._keep_ms(), self._deleted.get(topic.name, {})
+        sizes = [
+            [confirmed.get((index, broker), -1) for broker in state.replicas]
+            for index, state in enumerate(topic.partitions)
+        ]
+        if not keep_ms or any(-1 in replicas for replicas in sizes):
+            return []
+        path = paths.topic_deletion(topic.name)
+        mark = await self._active.store.get(path)
+        author = decode_author(path, b"" if mark is None else mark.data)
+        author = replace(author, at_ms=self._clock.now_ms())
+        until_ms = author.at_ms + keep_ms
+        size = sum(max(replicas, default=0) for replicas in sizes)
+        data = encode_deleted_topic(DeletedTopic(topic, author, until_ms, size))
+        if len(data) > NODE_BYTES_MAX:
+            _log.warning("topic %s has too many partitions to be kept for an undo", topic.name)
+            return []
+        return [Create(paths.deleted_topic(topic.id), data)]
 
     async def _remove(self, nodes: list[str]) -> None:
         active = self._active

@@ -25,10 +25,15 @@ class GroupAnswer(Ticket):
         self.request = request
 
 
-def whole_answer(request: RequestContext, body: Any, on_error: OnError) -> GroupAnswer:
-    """Return a ticket whose answer is the whole response."""
+def whole_answer(
+    request: RequestContext,
+    body: Any,
+    on_error: OnError,
+    give: Callable[[Any], None] | None = None,
+) -> GroupAnswer:
+    """Return a ticket whose answer is the whole response; `give` (None: `reply`) receives it."""
     return GroupAnswer(
-        request, request.reply, lambda code: on_error(body, code, None, request.version)
+        request, give or request.reply, lambda code: on_error(body, code, None, request.version)
     )
 
 

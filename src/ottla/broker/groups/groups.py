@@ -1,7 +1,7 @@
 """The group coordinator: the partitions of `__consumer_offsets` that this broker leads."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
@@ -10,7 +10,7 @@ from uuid import UUID
 
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import TopicPartition
+from ottla.base.ids import NO_TOPIC_ID, TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.tables.validators import consumer_assignors
 from ottla.broker.coordinators import Coordinators, ShardsStatus
@@ -30,6 +30,7 @@ from ottla.group.coordinator.flights import Flights
 from ottla.group.coordinator.room import GroupRoom
 from ottla.group.model.share_group import ShareGroup
 from ottla.group.model.turn import GroupDecision, Moment
+from ottla.group.records.stored import CommittedOffset
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.topics import TopicsView
 from ottla.transaction.transaction import TransactionOutcome
@@ -92,14 +93,30 @@ class Groups(Coordinators[GroupShard], BrokerPart):
         self.take_up()
         self.every(self._check_interval_ms, methodcaller("upkeep", _expire_offsets))
 
-    def on_topics_deleted(self, deleted: frozenset[str]) -> None:
-        """Drop the offsets committed in deleted topics."""
+    def on_topics_deleted(self, deleted: Mapping[str, UUID]) -> None:
+        """Drop the offsets committed in deleted topics; `deleted` has their ids by name.
+
+        Offsets of topics that may be restored stay, but are not shown.
+        """
         if CONSUMER_OFFSETS in deleted:
             self.give_up()
+        keeps = self._broker_settings.integer("delete.topic.trash.ms") > 0
+
+        def is_gone(name: TopicPartition, committed: CommittedOffset) -> bool:
+            known = NO_TOPIC_ID if keeps else deleted.get(name.topic)
+            return name.topic in deleted and committed.topic_id in (NO_TOPIC_ID, known)
+
+        for shard in self.shards():
+            shard.upkeep(
+                lambda coordinator, at: coordinator.offsets.forget_topics(is_gone, deleted, at)
+            )
+
+    def forget_topic(self, topic_id: UUID) -> None:
+        """Drop the offsets committed in a deleted topic that cannot be restored any more."""
         for shard in self.shards():
             shard.upkeep(
                 lambda coordinator, at: coordinator.offsets.forget_topics(
-                    lambda topic, _partition: topic in deleted, at
+                    lambda _name, committed: committed.topic_id == topic_id, (), at
                 )
             )
 

@@ -12,6 +12,7 @@ from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.undo.changes import author_of
 from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
 from ottla.quota.filter import check_filter, parse_component
 from ottla.security.audit.chain import bounded
@@ -120,7 +121,7 @@ class AlterClientQuotas(Handler):
     quotas: QuotaSettings
 
     async def handle(
-        self, _request: RequestContext, body: AlterClientQuotasRequest
+        self, request: RequestContext, body: AlterClientQuotasRequest
     ) -> AlterClientQuotasResponse:
         """Alter each entity; an error of one does not affect the others."""
         answers: list[EntryDataResponse] = []
@@ -135,7 +136,9 @@ class AlterClientQuotas(Handler):
                 )
                 _check_once(entity, seen, entry)
                 wishes = [QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops]
-                await self.quotas.alter(entity, wishes, validate_only=body.validate_only)
+                await self.quotas.alter(
+                    entity, wishes, author_of(request), validate_only=body.validate_only
+                )
                 answers.append(_answer(entry.entity, ErrorCode.NONE, None))
             except OttlaError as error:
                 answers.append(_answer(entry.entity, error.code, error.message))

@@ -15,6 +15,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Guard, cluster, each
 from ottla.broker.requests.portions import Portions, Repeated, in_portions, once
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.undo.changes import author_of
 from ottla.security.names import AclOperation
 from ottla.wire.messages.configs import (
     AlterableConfig,
@@ -206,7 +207,7 @@ class IncrementalAlterConfigs(Handler):
     configs: Configs
 
     async def handle(
-        self, _request: RequestContext, body: IncrementalAlterConfigsRequest
+        self, request: RequestContext, body: IncrementalAlterConfigsRequest
     ) -> IncrementalAlterConfigsResponse:
         """Alter each resource independently. Either all changes of a resource are made or none."""
 
@@ -215,6 +216,7 @@ class IncrementalAlterConfigs(Handler):
                 resource.resource_type,
                 resource.resource_name,
                 [Alteration(c.name, c.config_operation, c.value) for c in resource.configs],
+                author_of(request),
                 validate_only=body.validate_only,
             )
 
@@ -245,7 +247,7 @@ class AlterConfigs(Handler):
     configs: Configs
 
     async def handle(
-        self, _request: RequestContext, body: AlterConfigsRequest
+        self, request: RequestContext, body: AlterConfigsRequest
     ) -> AlterConfigsResponse:
         """Replace the settings of each resource; an error in one does not affect the others."""
 
@@ -254,6 +256,7 @@ class AlterConfigs(Handler):
                 resource.resource_type,
                 resource.resource_name,
                 _configs(resource),
+                author_of(request),
                 validate_only=body.validate_only,
             )
 

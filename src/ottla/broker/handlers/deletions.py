@@ -27,6 +27,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
+from ottla.broker.undo.changes import author_of
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from ottla.replica.registration import OwnRegistration
 from ottla.security.names import AclOperation, AclResource
@@ -166,7 +167,9 @@ class DeleteTopics(Handler):
             for topic in named_twice.values()
         ]
         for outcome in await self.topics.delete(
-            [t for t in found if t.id not in twice], timeout_ms=patience_ms(body.timeout_ms)
+            [t for t in found if t.id not in twice],
+            author_of(request),
+            timeout_ms=patience_ms(body.timeout_ms),
         ):
             if outcome.error is not None:
                 results.append(

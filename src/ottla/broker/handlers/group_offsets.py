@@ -1,14 +1,15 @@
 """The handlers that commit and delete the offsets of groups."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import TopicId
+from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.audit.details import partition_changes
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import whole_answer
+from ottla.broker.groups.rewinds import Rewinds, committed
 from ottla.broker.partitions.partition import OnBehalf
 from ottla.broker.requests.auditing import AdminChange, group_need
 from ottla.broker.requests.handler import Api, Handler, Versions
@@ -17,6 +18,8 @@ from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.verification import Verifications
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.offsets.commit import PartitionCheck, commit_refused, transactional_commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.security.names import AclOperation, AclResource
@@ -98,6 +101,7 @@ class OffsetCommit(Handler):
 
     view: ClusterView
     groups: Groups
+    rewinds: Rewinds
 
     def handle(self, request: RequestContext, body: OffsetCommitRequest) -> None:
         """Add missing names or ids of topics, then pass the commit to the group's coordinator."""
@@ -111,11 +115,38 @@ class OffsetCommit(Handler):
         check = _partition_check(image, by_id=by_id)
         if body.generation_id_or_member_epoch < 0:
             self.groups.admit(request, body.group_id)
-        self.groups.run(
-            body.group_id,
-            whole_answer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.offsets.commit(call, body, check, at),
-        )
+        if body.member_id or body.generation_id_or_member_epoch >= 0:
+            self.groups.run(
+                body.group_id,
+                whole_answer(request, body, self.on_error),
+                lambda coordinator, call, at: coordinator.offsets.commit(call, body, check, at),
+            )
+        else:
+            self._commit_without_member(request, body, check)
+
+    def _commit_without_member(
+        self, request: RequestContext, body: OffsetCommitRequest, check: PartitionCheck
+    ) -> None:
+        """Pass the commit on, and record it if it is a rewind."""
+        wanted = {
+            TopicPartition(topic.name, one.partition_index): one.committed_offset
+            for topic in body.topics
+            for one in topic.partitions
+        }
+        before: dict[TopicPartition, int | None] = {}
+
+        def commit(coordinator: GroupCoordinator, call: Call, at: Moment) -> GroupDecision:
+            before.update(committed(coordinator, body.group_id, wanted))
+            return coordinator.offsets.commit(call, body, check, at)
+
+        def give(response: OffsetCommitResponse) -> None:
+            made = _successful((topic.name, topic.partitions) for topic in response.topics)
+            after = {name: wanted[name] for name in made if name in before}
+            self.rewinds.note(request, body.group_id, before, after)
+            request.reply(response)
+
+        answer = whole_answer(request, body, self.on_error, give)
+        self.groups.run(body.group_id, answer, commit)
 
     @staticmethod
     def on_error(
@@ -123,6 +154,17 @@ class OffsetCommit(Handler):
     ) -> OffsetCommitResponse:
         """Return the same error for every partition."""
         return commit_refused(body, code)
+
+
+def _successful(
+    topics: Iterable[tuple[str, list[OffsetCommitResponsePartition]]],
+) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic, one.partition_index)
+        for topic, partitions in topics
+        for one in partitions
+        if one.error_code == ErrorCode.NONE
+    ]
 
 
 def _partition_check(image: ClusterImage, *, by_id: bool) -> PartitionCheck:
@@ -305,6 +347,7 @@ class OffsetDelete(Handler):
 
     view: ClusterView
     groups: Groups
+    rewinds: Rewinds
 
     def handle(self, request: RequestContext, body: OffsetDeleteRequest) -> None:
         """Pass the request to the group's coordinator, which answers."""
@@ -315,10 +358,17 @@ class OffsetDelete(Handler):
         def exists(topic: str, index: int) -> bool:
             return image.partition(topic, index) is not None
 
-        self.groups.run(
-            body.group_id,
-            whole_answer(request, body, self.on_error),
-            lambda coordinator, call, at: coordinator.offsets.delete_offsets(
-                call, body, exists, at
-            ),
-        )
+        before: dict[TopicPartition, int | None] = {}
+
+        def delete(coordinator: GroupCoordinator, call: Call, at: Moment) -> GroupDecision:
+            before.update(committed(coordinator, body.group_id, None))
+            return coordinator.offsets.delete_offsets(call, body, exists, at)
+
+        def give(response: OffsetDeleteResponse) -> None:
+            deleted = _successful((topic.name, topic.partitions) for topic in response.topics)
+            after = dict.fromkeys(name for name in deleted if name in before)
+            self.rewinds.note(request, body.group_id, before, after)
+            request.reply(response)
+
+        answer = whole_answer(request, body, self.on_error, give)
+        self.groups.run(body.group_id, answer, delete)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
 from ottla.broker.groups import Groups
+from ottla.broker.groups.rewinds import Rewinds, committed
 from ottla.broker.requests.access import with_operations
 from ottla.broker.requests.auditing import AdminChange, group_need
 from ottla.broker.requests.check import RequestCheck
@@ -148,6 +150,7 @@ class DeleteGroups(Handler):
 
     groups: Groups
     state: GroupShareStates
+    rewinds: Rewinds
 
     async def handle(
         self, request: RequestContext, body: DeleteGroupsRequest
@@ -158,14 +161,19 @@ class DeleteGroups(Handler):
         return DeleteGroupsResponse(results=list(map(_result, names, codes)))
 
     async def _delete(self, request: RequestContext, group_id: str) -> ErrorCode:
+        before: dict[TopicPartition, int | None] = {}
+
         def start(coordinator: GroupCoordinator, call: Call, at: Moment) -> GroupDecision:
             if group_id in coordinator.share:
                 return coordinator.share.start_deleting(call, group_id, None, at)
+            before.update(committed(coordinator, group_id, None))
             return coordinator.delete(call, group_id, at)
 
         try:
             answered: Allowed | ErrorCode = await self.groups.run_and_wait(request, group_id, start)
             if not isinstance(answered, Allowed):
+                if answered is ErrorCode.NONE:
+                    self.rewinds.note(request, group_id, before, dict.fromkeys(before))
                 return answered
             if answered.code is not ErrorCode.NONE:
                 return answered.code

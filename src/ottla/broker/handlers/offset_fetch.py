@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode
-from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.base.ids import NO_TOPIC_ID, TopicId, TopicPartition
 from ottla.broker.access.offsets import offset_fetch
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import PartedResponse
@@ -26,6 +26,7 @@ from ottla.group.offsets.stored_offsets import (
     FetchedTopic,
     nothing_committed,
 )
+from ottla.group.records.stored import CommittedOffset
 from ottla.metadata.image import ClusterImage
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
@@ -169,7 +170,7 @@ def _for_member(
 
 def _fetch_by_name(
     group: OffsetFetchRequestGroup,
-    _image: ClusterImage,
+    image: ClusterImage,
     is_stable: bool,
     coordinator: GroupCoordinator,
     call: Call,
@@ -190,7 +191,10 @@ def _fetch_by_name(
             ],
         )
 
-    return coordinator.offsets.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
+    shown = partial(_is_shown, image)
+    return coordinator.offsets.fetch(
+        call, group.group_id, wanted, build, shown=shown, is_stable=is_stable
+    )
 
 
 def _fetch_by_id(
@@ -229,7 +233,18 @@ def _fetch_by_id(
                 )
         return OffsetFetchResponseGroup(group_id=group.group_id, topics=found + unknown)
 
-    return coordinator.offsets.fetch(call, group.group_id, wanted, build, is_stable=is_stable)
+    shown = partial(_is_shown, image)
+    return coordinator.offsets.fetch(
+        call, group.group_id, wanted, build, shown=shown, is_stable=is_stable
+    )
+
+
+def _is_shown(image: ClusterImage, name: TopicPartition, committed: CommittedOffset) -> bool:
+    """Whether an offset was not committed in an earlier topic of that name: see `undo.trash`."""
+    if committed.topic_id == NO_TOPIC_ID:
+        return True
+    known = image.topic(name.topic)
+    return known is not None and known.id == committed.topic_id
 
 
 def _partitions(offsets: list[FetchedOffset]) -> list[OffsetFetchResponsePartition]:

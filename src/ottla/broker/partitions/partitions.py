@@ -15,7 +15,13 @@ from ottla.broker.partitions.partition import Partition, PartitionRoles
 from ottla.broker.partitions.removals import Departures, Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
-from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.metadata.image import (
+    INTERNAL_TOPICS,
+    NO_LEADER,
+    ClusterImage,
+    PartitionImage,
+    TopicImage,
+)
 from ottla.network.connection import Connection
 from ottla.replica.transition import Transition
 from ottla.storage.directory import salvage
@@ -63,6 +69,8 @@ class StopOrder(NamedTuple):
     partition_index: int
     leader_epoch: int
     delete: bool
+    # The id of a deleted topic, whose log goes to the trash; None for other orders.
+    topic_id: UUID | None = None
 
 
 class Partitions:
@@ -82,7 +90,9 @@ class Partitions:
         group_commit: bool,
         config_of: ConfigOf,
         removals: Removals,
+        keeps_deleted: Callable[[], bool],
     ) -> None:
+        """Create the object. `keeps_deleted` says whether deleted topics go to the trash."""
         self._directories = directories
         self._flusher = flusher
         self._clock = clock
@@ -90,6 +100,7 @@ class Partitions:
         self._view = view
         self._group_commit = group_commit
         self._config_of = config_of
+        self._keeps_deleted = keeps_deleted
         self._departures = Departures(directories, removals)
         self._by_name: dict[Key, Partition] = {}
         self._by_id: dict[tuple[UUID, int], Partition] = {}
@@ -292,7 +303,7 @@ class Partitions:
             known = TopicPartition(*key)
             if order.delete and self._directories.home(known) is not None:
                 self._refused.pop(key, None)
-                self._departures.add(known)
+                self._departures.add(known, self._kept(order.topic, order.topic_id))
             return
         if self._is_stale(order):
             raise OttlaError(
@@ -300,7 +311,7 @@ class Partitions:
                 f"{partition.topic_partition} is in leader epoch {partition.leader_epoch}",
             )
         if order.delete:
-            self._delete(key, partition)
+            self._delete(key, partition, self._kept(order.topic, order.topic_id))
         else:
             self._roles.give_up(partition, f"{partition.topic_partition} was stopped")
             partition.wake_all()
@@ -361,17 +372,28 @@ class Partitions:
         self._departures.announce(partition.topic_partition for _, partition in found)
         for start in range(0, len(found), _SLICE):
             for key, partition in found[start : start + _SLICE]:
-                self._delete(key, partition)
+                self._delete(key, partition, self._kept(partition.topic, partition.topic_id))
             await self._carry_out_departures()
 
-    def _delete(self, key: Key, partition: Partition) -> None:
+    def _kept(self, topic: str, topic_id: UUID | None) -> UUID | None:
+        """Return the id of a deleted topic if its logs go to the trash, else None."""
+        return topic_id if self._keeps_deleted() and topic not in INTERNAL_TOPICS else None
+
+    def kept_bytes(self, order: StopOrder) -> int:
+        """Return the size of a deleted topic's log in the trash; -1 if it is not there."""
+        if order.topic_id is None:
+            return -1
+        kept = self._directories.kept(order.topic_id, order.partition_index)
+        return -1 if kept is None else kept.size_bytes
+
+    def _delete(self, key: Key, partition: Partition, keep: UUID | None = None) -> None:
         del self._by_name[key]
         del self._by_id[partition.topic_id, partition.index]
         self._configs.pop(key[0], None)
         partition.fail(
             f"{partition.topic_partition} was deleted", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         )
-        self._departures.add(partition.topic_partition)
+        self._departures.add(partition.topic_partition, keep)
 
     async def _open_missing(self, replicas: Iterable[tuple[TopicImage, int]]) -> None:
         topics = {

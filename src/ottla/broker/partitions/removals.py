@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
@@ -11,7 +12,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Log
-from ottla.storage.segment.segments import Deletion, Departure, depart
+from ottla.storage.segment.segments import Deletion, Departure
 
 _log = logging.getLogger(__name__)
 
@@ -82,9 +83,12 @@ class Departures:
         for partition in partitions:
             self._directories.forget(partition)
 
-    def add(self, partition: TopicPartition) -> None:
-        """Close a log to be removed, and take it out of its directory. Raises OttlaError."""
-        self._waiting[partition] = self._directories.take_out(partition)
+    def add(self, partition: TopicPartition, keep: UUID | None = None) -> None:
+        """Close a log to be removed, and take it out of its directory. Raises OttlaError.
+
+        The log of the topic with the id `keep` goes to the trash.
+        """
+        self._waiting[partition] = self._directories.take_out(partition, keep)
 
     async def carry_out(self) -> dict[TopicPartition, OttlaError]:
         """Rename the folders of the added logs for deletion, durably; return the errors."""
@@ -93,10 +97,12 @@ class Departures:
             return {}
         departures, removals = list(waiting.values()), self._directories.prepare_removals()
         if self._directories.in_memory:
-            outcomes = depart(departures, removals)
+            outcomes = self._directories.depart(departures, removals)
         else:
             loop = asyncio.get_running_loop()
-            outcomes = await loop.run_in_executor(None, depart, departures, removals)
+            outcomes = await loop.run_in_executor(
+                None, self._directories.depart, departures, removals
+            )
         failed: dict[TopicPartition, OttlaError] = {}
         for partition, outcome in zip(waiting, outcomes, strict=True):
             if isinstance(outcome, Deletion):

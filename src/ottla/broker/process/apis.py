@@ -6,6 +6,7 @@ from typing import Any
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.fetch.parts import FetchParts
+from ottla.broker.groups.rewinds import Rewinds
 from ottla.broker.handlers.acls import CreateAcls, DeleteAcls, DescribeAcls
 from ottla.broker.handlers.api_versions import ApiVersions
 from ottla.broker.handlers.between_brokers import (
@@ -88,6 +89,7 @@ from ottla.broker.handlers.transactions import (
     EndTxn,
     InitProducerId,
 )
+from ottla.broker.handlers.undo import DescribeUndo, RestoreTopic
 from ottla.broker.handlers.user_scram_credentials import (
     AlterUserScramCredentials,
     DescribeUserScramCredentials,
@@ -114,6 +116,8 @@ def handlers(
         parts.metadata,
     )
     view, runtime, partitions = cluster.view, parts.runtime, replication.partitions
+    changes = parts.configs.configs.changes
+    rewinds = Rewinds(changes, runtime.spawn)
     most: list[Handler] = [
         AddOffsetsToTxn(runtime, groups, transactions.coordinator, metadata.topics),
         AddPartitionsToTxn(view, transactions.coordinator),
@@ -133,7 +137,7 @@ def handlers(
         CreateDelegationToken(parts.login.tokens),
         CreatePartitions(view, metadata.topics),
         CreateTopics(settings, metadata.topics),
-        DeleteGroups(groups, share.group_state),
+        DeleteGroups(groups, share.group_state, rewinds),
         DeleteRecords(
             view,
             runtime,
@@ -164,6 +168,7 @@ def handlers(
         ),
         DescribeTopicPartitions(view, settings),
         DescribeTransactions(transactions.coordinator),
+        DescribeUndo(changes, parts.trash),
         DescribeUserScramCredentials(parts.login.users),
         ElectLeaders(controller),
         EndTxn(transactions.coordinator),
@@ -199,8 +204,8 @@ def handlers(
             cluster.peers,
             cluster.departed,
         ),
-        OffsetCommit(view, groups),
-        OffsetDelete(view, groups),
+        OffsetCommit(view, groups, rewinds),
+        OffsetDelete(view, groups, rewinds),
         OffsetFetch(view, groups),
         OffsetForLeaderEpoch(partitions),
         OffsetLedger(view, runtime, partitions),
@@ -217,6 +222,7 @@ def handlers(
         ReaderLag(runtime, partitions, parts.lags.places),
         ReadShareGroupStateSummary(share.persister),
         RenewDelegationToken(parts.login.tokens),
+        RestoreTopic(metadata.topics),
         RetentionStanding(view, runtime, partitions, parts.retention),
         SaslAuthenticate(),
         SaslHandshake(),

@@ -6,6 +6,7 @@ the simulation access all parts; a part or handler receives only the parts that 
 
 from collections.abc import Iterator, Mapping
 
+from ottla.base.ids import TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.access.part import AccessPart
 from ottla.broker.audit.audit import new_audit
@@ -29,28 +30,31 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.part import SharePart
 from ottla.broker.topics.part import MetadataPart
 from ottla.broker.transactions.part import TransactionPart
+from ottla.broker.undo.trash import TrashKeeper
 from ottla.broker.usage.part import UsagePart
 from ottla.coordination.interface.store import Session
 from ottla.metadata.decisions import Decisions
-from ottla.metadata.image import ClusterImage
+from ottla.metadata.image import ClusterImage, TopicImage
 
 
 class Hosted:
     """Applies a new image to the partitions first, then to the groups, which hold their offsets."""
 
-    def __init__(self, replication: Replication, groups: Groups) -> None:
+    def __init__(self, replication: Replication, groups: Groups, trash: TrashKeeper) -> None:
         self._replication = replication
         self._groups = groups
-        self._topics: frozenset[str] = frozenset()
+        self._trash = trash
+        self._topics: Mapping[TopicId, TopicImage] = {}
 
     async def apply(self, image: ClusterImage) -> None:
         """Open, configure and delete partitions to match `image`."""
         self._replication.on_image(image)
         await self._replication.partitions.apply(image)
-        deleted = self._topics.difference(image.topics)
-        self._topics = frozenset(image.topics)
-        if deleted:
-            self._groups.on_topics_deleted(deleted)
+        before, self._topics = self._topics, image.topics_by_id
+        gone = before.keys() - image.topics_by_id.keys()
+        if gone:
+            self._groups.on_topics_deleted({before[each].name: each for each in gone})
+            self._trash.on_deleted(gone)
 
     def update_configs(self, image: ClusterImage) -> None:
         """Apply changed settings to the logs and the replication throttles at once."""
@@ -101,10 +105,13 @@ class Parts:
         )
         partitions, removals = self.replication.partitions, self.replication.removals
         self.groups = Groups(view, runtime, settings, partitions)
+        self.trash = TrashKeeper(
+            settings, runtime, view, store, directories, removals, self.groups.forget_topic
+        )
         self.transactions = TransactionPart(
             settings, runtime, self.cluster, partitions, self.groups
         )
-        host = Hosted(self.replication, self.groups)
+        host = Hosted(self.replication, self.groups, self.trash)
         self.metadata = MetadataPart(settings, clock, self.cluster, partitions, directories, host)
         self.share = SharePart(
             settings, runtime, self.cluster, partitions, self.groups, self.metadata.topics

@@ -12,9 +12,11 @@ from typing import NamedTuple
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.broker.configs.changes import change
-from ottla.coordination.interface.store import Store
+from ottla.broker.undo.changes import ChangeLog
+from ottla.coordination.interface.store import Operation, Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import QUOTA_ROOTS, QuotaEntity, quota_entity, quota_path
+from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, RecordedChange
 from ottla.quota.filter import Component, is_meant
 from ottla.quota.table import (
     Limits,
@@ -45,6 +47,7 @@ class QuotaSettings:
         `on_table` is called with each new table of quotas, to apply it.
         """
         self._store = store
+        self._changes = ChangeLog(store, clock)
         self._clock = clock
         self._on_table = on_table
         self._changing = Lock()
@@ -78,7 +81,12 @@ class QuotaSettings:
         return True
 
     async def alter(
-        self, entity: QuotaEntity, wishes: Sequence[QuotaChange], *, validate_only: bool
+        self,
+        entity: QuotaEntity,
+        wishes: Sequence[QuotaChange],
+        author: Author = UNKNOWN_AUTHOR,
+        *,
+        validate_only: bool,
     ) -> None:
         """Set and remove quotas of one entity; other quotas are unchanged. Raises OttlaError."""
         wanted: dict[QuotaKey, float | None] = {}
@@ -93,9 +101,10 @@ class QuotaSettings:
         if validate_only:
             return
         async with self._changing:
-            configs = await self._write(quota_path(entity), wanted)
+            configs = await self._write(quota_path(entity), wanted, author)
             limits = _limits(entity, quota_path(entity), configs)
             self._take(self.table.with_limits(entity, limits))
+        await self._changes.prune()
         _log.info("quotas of %s are now %s", entity, {k.value: v for k, v in limits.items()})
 
     def describe(
@@ -108,7 +117,9 @@ class QuotaSettings:
             if is_meant(entity, components, strict=strict)
         ]
 
-    async def _write(self, path: str, wanted: Mapping[QuotaKey, float | None]) -> Mapping[str, str]:
+    async def _write(
+        self, path: str, wanted: Mapping[QuotaKey, float | None], author: Author
+    ) -> Mapping[str, str]:
         """Change the entity's node; return its new content."""
 
         def decide(stored: Mapping[str, str] | None) -> dict[str, str]:
@@ -120,8 +131,13 @@ class QuotaSettings:
                     configs[key.value] = limit_text(key, value)
             return configs
 
+        def record(before: Mapping[str, str], after: Mapping[str, str]) -> Sequence[Operation]:
+            values = {key.value: (before.get(key.value), after.get(key.value)) for key in wanted}
+            name = path.removeprefix("/config/")
+            return self._changes.operations(RecordedChange("quota", name, values, author))
+
         await self._store.ensure(path)
-        return await change(self._store, path, decide, self._clock) or {}
+        return await change(self._store, path, decide, self._clock, record) or {}
 
     def _take(self, table: QuotaTable) -> None:
         self.table = table

@@ -148,6 +148,7 @@ class Replication(BrokerPart):
             group_commit=settings.text("log.flush.policy") == "group",
             config_of=lambda topic: log_config(topic, settings),
             removals=self.removals,
+            keeps_deleted=lambda: settings.integer("delete.topic.trash.ms") > 0,
         )
         has_selector = settings.value("replica.selector.class") is not None
         self.selector = RackAwareSelector(view) if has_selector else None

@@ -7,7 +7,7 @@ from typing import cast
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.base.ids import BrokerId, TopicPartition
+from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicPartition
 from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.groups import Groups
@@ -17,6 +17,7 @@ from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.offsets.stored_offsets import FetchedTopic
+from ottla.group.records.stored import CommittedOffset
 from ottla.wire.messages.group_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -103,9 +104,17 @@ class Readers:
             return UNKNOWN
 
     async def _here(self, group: str, partition: TopicPartition) -> int:
+        image = self._view.image.topics.get(partition.topic)
+        known = (NO_TOPIC_ID, NO_TOPIC_ID if image is None else image.id)
+
+        def is_shown(_name: TopicPartition, committed: CommittedOffset) -> bool:
+            return committed.topic_id in known
+
         def fetch(coordinator: GroupCoordinator, call: Call, _at: Moment) -> GroupDecision:
             wanted = [(partition.topic, [partition.partition])]
-            return coordinator.offsets.fetch(call, group, wanted, lambda topics: topics)
+            return coordinator.offsets.fetch(
+                call, group, wanted, lambda topics: topics, shown=is_shown
+            )
 
         asker = cast("RequestContext", _Asker())
         topics: list[FetchedTopic] = await self._groups.run_and_wait(asker, group, fetch)

@@ -6,7 +6,7 @@ from ottla.base.ids import TopicPartition
 from ottla.coordination.interface.store import Create, Delete, Operation, Set
 from ottla.metadata import paths
 from ottla.metadata.image import TopicImage
-from ottla.metadata.nodes import TopicNode, encode_configs, encode_partition, encode_topic
+from ottla.metadata.nodes import encode_configs, encode_partition, encode_topic, topic_node
 from ottla.metadata.notices import encode_isr_changes
 
 _CONTROLLER_EPOCH = 0
@@ -56,17 +56,6 @@ def removal(topic: TopicImage) -> list[Operation]:
 def announcement(changed: Sequence[TopicPartition]) -> Operation:
     """Return the operation that notifies the controller of changed partition states."""
     return Create(f"{paths.ISR_CHANGES}/isr_change_", encode_isr_changes(changed), sequential=True)
-
-
-def topic_node(topic: TopicImage) -> TopicNode:
-    """Return the content of the topic's node."""
-    partitions = list(enumerate(topic.partitions))
-    return TopicNode(
-        topic.id,
-        tuple(partition.replicas for _, partition in partitions),
-        {index: partition.adding for index, partition in partitions if partition.adding},
-        {index: partition.removing for index, partition in partitions if partition.removing},
-    )
 
 
 def _partition(topic: TopicImage, index: int) -> list[Operation]:

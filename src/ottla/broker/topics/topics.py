@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import UUID
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError, shortened
@@ -25,6 +26,7 @@ from ottla.coordination.interface.store import (
     BadVersion,
     Check,
     Create,
+    Delete,
     NodeExists,
     NoNode,
     Operation,
@@ -41,6 +43,7 @@ from ottla.metadata.topic_plan import (
     plan_growth,
     plan_topic,
 )
+from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, decode_deleted_topic, encode_author
 
 __all__ = ["CONSUMER_OFFSETS", "TopicOutcome", "Topics", "unknown_topic"]
 
@@ -194,15 +197,41 @@ class Topics:
             raise _not_in_time("grown", name)
         return topic
 
+    async def restore(
+        self, topic_id: UUID, name: str, *, timeout_ms: int = PATIENCE_MS
+    ) -> TopicImage:
+        """Create a deleted topic again, with its id, settings and records. Raises OttlaError."""
+        path = paths.deleted_topic(topic_id)
+        node = await self._store.get(path)
+        deleted = None if node is None else decode_deleted_topic(path, node.data)
+        if node is None or deleted is None or deleted.topic.name != name:
+            raise _not_in_trash(name)
+        topic = deleted.restored()
+        try:
+            await self._write(topic, [Delete(path, node.version)])
+        except (NoNode, BadVersion):
+            raise _not_in_trash(name) from None
+
+        def is_shown(now: ClusterImage) -> bool:
+            return topic.id in now.topics_by_id
+
+        if not await self._updates.wait_for(is_shown, timeout_ms / 1000):
+            raise _not_in_time("restored", name)
+        return topic
+
     async def delete(
-        self, topics: Sequence[TopicImage], *, timeout_ms: int = PATIENCE_MS
+        self,
+        topics: Sequence[TopicImage],
+        author: Author = UNKNOWN_AUTHOR,
+        *,
+        timeout_ms: int = PATIENCE_MS,
     ) -> list[TopicOutcome]:
         """Delete topics independently of each other; results are in the order of the request.
 
         Waits until all replicas are deleted, except on dead brokers, which delete their replicas
         when they are back.
         """
-        outcomes = [await self._mark(topic) for topic in topics]
+        outcomes = [await self._mark(topic, author) for topic in topics]
         going = [outcome.topic for outcome in outcomes if outcome.topic is not None]
         ids = {topic.id for topic in going}
         await self._updates.wait_for(
@@ -280,9 +309,9 @@ class Topics:
         check_new_topic(topic.configs, topic.replication_factor, self._settings)
         return topic
 
-    async def _write(self, topic: TopicImage) -> None:
+    async def _write(self, topic: TopicImage, first: Sequence[Operation] = ()) -> None:
         try:
-            await self._store.multi(creation(topic))
+            await self._store.multi([*first, *creation(topic)])
         except NodeExists as error:
             message = f"Topic '{topic.name}' already exists."
             if await self._store.get(paths.topic_deletion(topic.name)) is not None:
@@ -299,13 +328,13 @@ class Topics:
             topic.id,
         )
 
-    async def _mark(self, topic: TopicImage) -> TopicOutcome:
+    async def _mark(self, topic: TopicImage, author: Author) -> TopicOutcome:
         current = self._view.image.topic_by_id(topic.id)
         if current is None:
             return TopicOutcome(topic.name, error=unknown_topic(topic.name))
         mark: list[Operation] = [
             Check(paths.topic_mark(topic.id)),
-            Create(paths.topic_deletion(topic.name)),
+            Create(paths.topic_deletion(topic.name), encode_author(author)),
         ]
         try:
             await self._store.multi(mark)
@@ -333,6 +362,14 @@ def unknown_topic(name: str) -> OttlaError:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         f"Topic '{shortened(name)}' does not exist; list the topics to see its "
         "right name, or create it.",
+    )
+
+
+def _not_in_trash(name: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        f"The deleted topic '{shortened(name)}' is not in the trash: its time was over, its disk "
+        "was full, or it was restored already.",
     )
 
 

@@ -123,11 +123,14 @@ async def alter(
 @options.bootstrap
 @options.output
 def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None:
-    """Delete topics with all their records. This cannot be undone.
+    """Delete topics with all their records.
 
     \b
     ottla topic delete flights
     ottla topic delete flights planes --yes
+
+    Ottla's brokers keep the records for an hour (delete.topic.trash.ms); until then, `ottla undo`
+    brings the topic back.
     """  # noqa: D301
 
     async def look(admin: Admin) -> list[tuple[TopicDescription, int]]:
@@ -139,16 +142,18 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
     for view, count in with_admin(bootstrap, look) if not yes else ():
         options.confirm(
             f"Delete {view.name}, {len(view.partitions)} partition(s) with {count:,} offsets in "
-            "use? Its records are lost for ever."
+            "use?"
         )
     done = with_admin(bootstrap, lambda admin: delete_topics(admin, names))
     if form == "json":
         show("json", [{"name": name, "deleted": True} for name in names], ["name"])
         return
+    kept_ms, setting = done.delay_ms, "file.delete.delay.ms"
+    if done.trash_ms:
+        kept_ms, setting = done.trash_ms, "delete.topic.trash.ms; until then `ottla undo` restores"
     click.echo(
         f"Deleted {', '.join(names)}. The brokers remove the files, and so free the disk, "
-        f"{span_words(done.delay_ms)} from now (file.delete.delay.ms), or at once where it is "
-        "full."
+        f"{span_words(kept_ms)} from now ({setting}), or at once where it is full."
     )
     for broker_id in done.brokers_down:
         click.echo(

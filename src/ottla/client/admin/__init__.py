@@ -17,6 +17,7 @@ from ottla.client.admin.logs import Logs
 from ottla.client.admin.partitions import Partitions
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
+from ottla.client.admin.undo import Undo
 from ottla.client.common.arguments import checked_options, checks_calls
 from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, Cluster, ClusterOptions
@@ -57,9 +58,9 @@ class Admin(OtherNames):
 
     Each part has calls for one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
     `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`. Only Ottla's own brokers
-    serve `clients`, `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
-    BrokerRefused (with request and reason), ConnectionFailed, RequestTimedOut. Idempotent calls are
-    retried for `default_api_timeout_ms`.
+    serve `clients`, `compaction`, `decisions`, `rebalances`, `undo` and some calls of `logs`. Calls
+    raise BrokerRefused (with request and reason), ConnectionFailed, RequestTimedOut. Idempotent
+    calls are retried for `default_api_timeout_ms`.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Admin(OtherNames):
         self.clients = Clients(calls)
         self.decisions = Decisions(calls)
         self.rebalances = Rebalances(calls)
+        self.undo = Undo(calls)
 
     def __repr__(self) -> str:
         return f"<Admin of {self._connections.named}>"

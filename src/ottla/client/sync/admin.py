@@ -18,6 +18,7 @@ from ottla.client.admin import (
     partitions,
     topics,
     transactions,
+    undo,
 )
 from ottla.client.common.other_names import OtherNames
 from ottla.client.sync.loop_thread import LoopThread, waits
@@ -165,6 +166,13 @@ class Clients(_Part):
     delays = waits(clients.Clients.delays)
 
 
+class Undo(_Part):
+    """See `ottla.client.admin.undo.Undo`."""
+
+    all = waits(undo.Undo.all)
+    restore_topic = waits(undo.Undo.restore_topic)
+
+
 class Decisions(_Part):
     """See `ottla.client.admin.decisions.Decisions`."""
 
@@ -201,6 +209,7 @@ class Admin(OtherNames):
         self.compaction = Compaction(thread, admin.compaction)
         self.clients = Clients(thread, admin.clients)
         self.decisions = Decisions(thread, admin.decisions)
+        self.undo = Undo(thread, admin.undo)
         self.rebalances = Rebalances(thread, admin.rebalances)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """The commands on offsets: commit, fetch, delete and expire."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from ottla.base.errors import ErrorCode
 from ottla.group.coordinator.registry import Registry
@@ -62,6 +62,7 @@ class OffsetCommands:
         wanted: Sequence[stored_offsets.WantedTopic] | None,
         build: Callable[[list[stored_offsets.FetchedTopic]], object],
         *,
+        shown: stored_offsets.IsShown = stored_offsets.all_shown,
         is_stable: bool = False,
     ) -> GroupDecision:
         """Handle OffsetFetch for one group; `build` makes the answer.
@@ -70,7 +71,7 @@ class OffsetCommands:
         With `is_stable` it has an error in place of each offset that a transaction may still change
         (KIP-447).
         """
-        fetched = stored_offsets.fetch(self._registry.any(group_id), wanted)
+        fetched = stored_offsets.fetch(self._registry.any(group_id), wanted, shown)
         if is_stable and self._registry.pending:
             fetched = stored_offsets.without_pending(fetched, group_id, self._registry.pending)
         return answered(call, build(fetched))
@@ -109,10 +110,12 @@ class OffsetCommands:
             stored_offsets.expire(turn, group, self._registry.pending)
         return turn.decision
 
-    def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> GroupDecision:
-        """Forget the offsets of partitions that were deleted."""
+    def forget_topics(
+        self, gone: stored_offsets.IsGone, names: Container[str], at: Moment
+    ) -> GroupDecision:
+        """Forget committed offsets, and the share groups' state of the topics in `names`."""
         turn = self._registry.turn(at)
         for group in self._registry.all():
             stored_offsets.forget_topic_partitions(turn, group, gone)
-        self._registry.share.forget_topics(turn, gone)
+        self._registry.share.forget_topics(turn, lambda topic, _partition: topic in names)
         return turn.decision

@@ -44,20 +44,35 @@ class FetchedTopic(NamedTuple):
 WantedTopic = tuple[str, Sequence[int]]
 
 
-def fetch(group: AnyGroup | None, wanted: Sequence[WantedTopic] | None) -> list[FetchedTopic]:
+# Whether a committed offset is shown: an offset of a deleted topic is not.
+IsShown = Callable[[TopicPartition, CommittedOffset], bool]
+# Whether a committed offset is to be forgotten.
+IsGone = Callable[[TopicPartition, CommittedOffset], bool]
+
+
+def all_shown(_name: TopicPartition, _committed: CommittedOffset) -> bool:
+    """Show every committed offset."""
+    return True
+
+
+def fetch(
+    group: AnyGroup | None, wanted: Sequence[WantedTopic] | None, shown: IsShown = all_shown
+) -> list[FetchedTopic]:
     """The committed offsets of the partitions in `wanted`, or all of them if it is None.
 
     A partition without a committed offset gets offset -1. An unknown group has no offsets.
     """
     offsets = {} if group is None else group.offsets
     if wanted is None:
-        wanted = [(topic, sorted(each)) for topic, each in sorted(by_topic(offsets).items())]
+        names = [name for name, committed in offsets.items() if shown(name, committed)]
+        wanted = [(topic, sorted(each)) for topic, each in sorted(by_topic(names).items())]
     answer = []
     for topic, indexes in wanted:
         fetched = []
         for index in indexes:
-            committed = offsets.get(TopicPartition(topic, index))
-            if committed is None:
+            name = TopicPartition(topic, index)
+            committed = offsets.get(name)
+            if committed is None or not shown(name, committed):
                 fetched.append(nothing_committed(index, ErrorCode.NONE))
             else:
                 fetched.append(
@@ -161,10 +176,10 @@ def _delete_offset(
     return ErrorCode.NONE
 
 
-def forget_topic_partitions(turn: Turn, group: AnyGroup, gone: Exists) -> None:
+def forget_topic_partitions(turn: Turn, group: AnyGroup, gone: IsGone) -> None:
     """Write tombstones for the offsets of partitions that are gone."""
-    for topic_partition in group.offsets:
-        if gone(topic_partition.topic, topic_partition.partition):
+    for topic_partition, committed in group.offsets.items():
+        if gone(topic_partition, committed):
             turn.write(OffsetRecord(group.group_id, topic_partition, None))
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory import future_logs
+from ottla.storage.directory import future_logs, trash
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.directory.meta_properties import cluster_of
 from ottla.storage.directory.placement import LogOpening, Placement, Wanted
@@ -79,6 +79,7 @@ class LogDirectories:
             )
             self._placement.directories.append(directory)
             folders = directory.folders()
+            directory.trash.forget_live(folders)
             self.found_at_start |= folders
             self._placement.take_in(directory, folders)
         except StorageError as error:
@@ -227,8 +228,10 @@ class LogDirectories:
         home = self.home(partition)
         return 0 if home is None else home.checkpoints.high_watermarks.get(partition, 0)
 
-    def take_out(self, partition: TopicPartition) -> Departure:
+    def take_out(self, partition: TopicPartition, keep: UUID | None = None) -> Departure:
         """Remove a partition, so that `depart` can rename its folder. Raises OttlaError.
+
+        If its log belongs to the topic with the id `keep`, it goes to the trash.
 
         Until the folder is renamed, the partition must not be opened again.
         """
@@ -237,10 +240,33 @@ class LogDirectories:
             raise OttlaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no log directory holds {partition}"
             )
-        departure = home.take_out(partition, self._new_id())
+        departure = home.take_out(partition, self._new_id(), keep)
         del self._placement.homes[partition]
         self._opening.forget(partition)
         return departure
+
+    def depart(
+        self, departures: Sequence[Departure], removals: Sequence[CheckpointJob]
+    ) -> list[Deletion | StorageError]:
+        """Rename folders, and record those that stay in the trash. May run in any thread."""
+        recorded = trash.record([one.trash for one in self.online], departures)
+        return depart(recorded, removals)
+
+    def kept(self, topic_id: UUID, partition: int) -> trash.KeptLog | None:
+        """Return a log in the trash; None if there is none."""
+        found = (one.trash.logs.get((topic_id, partition)) for one in self.online)
+        return next((kept for kept in found if kept is not None), None)
+
+    def purge(self, topic_id: UUID) -> list[Deletion]:
+        """Take the logs of a deleted topic out of the trash; return the jobs that remove them."""
+        jobs: list[Deletion] = []
+        for directory in self.online:
+            for key in [key for key in directory.trash.logs if key[0] == topic_id]:
+                folder = directory.trash.logs.pop(key).folder
+                if folder:
+                    path = f"{directory.path}/{folder}"
+                    jobs.append(Deletion(self.filesystem, [], [], 0, folder=path))
+        return jobs
 
     def forget(self, partition: TopicPartition) -> None:
         """Leave a log that is about to be removed out of the next checkpoints."""

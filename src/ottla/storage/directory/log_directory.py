@@ -5,8 +5,9 @@ clean stop), and the three offset checkpoints.
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial as given
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
 from ottla.storage.directory.salvage import open_salvaged
+from ottla.storage.directory.trash import KeptLog, Trash
 from ottla.storage.disk.errors import (
     StorageError,
     fsync_error,
@@ -94,6 +96,7 @@ class LogDirectory:
                     filesystem, path, cluster_id, node_id, fresh_id
                 ).directory_id
                 self.checkpoints = Checkpoints(filesystem, path)
+                self.trash = Trash(filesystem, path)
                 self.run = Run(filesystem, path, flushes_first=flushes_first)
                 self.journal = FlushJournal(filesystem, path)
             except BaseException:
@@ -126,10 +129,11 @@ class LogDirectory:
             names = self.filesystem.listdir(self.path)
         except OSError as error:
             raise storage_error(error, self.path, "list the logs") from error
+        kept = {one.folder for one in self.trash.logs.values()}
         return [
             Deletion(self.filesystem, [], [], 0, folder=f"{self.path}/{name}")
             for name in names
-            if name.endswith(DELETED_FOLDER_SUFFIX)
+            if name.endswith(DELETED_FOLDER_SUFFIX) and name not in kept
         ]
 
     def open_log(
@@ -235,10 +239,12 @@ class LogDirectory:
         if self.run.flushes_first and not self.filesystem.in_memory:
             log.journal = self.journal
 
-    def take_out(self, partition: TopicPartition, unique: UUID) -> Departure:
+    def take_out(
+        self, partition: TopicPartition, unique: UUID, keep: UUID | None = None
+    ) -> Departure:
         """Remove a log, whether it is open or not; its folder is renamed after this.
 
-        Raises StorageError.
+        If it belongs to the topic with the id `keep`, it goes to the trash. Raises StorageError.
         """
         log = self.logs.get(partition)
         if log is not None:
@@ -246,6 +252,8 @@ class LogDirectory:
         else:
             target = f"{self.path}/{deleted_folder(partition, unique)}"
             departure = Departure(self.filesystem, self.folder_of(partition), target, [], 0)
+        if keep is not None:
+            departure = self._kept(partition, log, keep, departure)
         self.run.note_read(partition)
         self.journal.drop(partition)
         for known in (self.logs, self.refused):
@@ -253,6 +261,62 @@ class LogDirectory:
         self.checkpoints.let_go(partition)
         self.forget(partition)
         return departure
+
+    def _kept(
+        self, partition: TopicPartition, log: Log | None, topic_id: UUID, departure: Departure
+    ) -> Departure:
+        """Enter a log in the trash, unless its records cannot be known to be there."""
+        filesystem, folder, has_folder = self.filesystem, departure.folder, departure.has_folder
+        try:
+            if log is not None:
+                recovery_point, start = log.flush_state.recovery_point, log.log_start_offset
+                size = log.size_bytes
+            else:
+                # After a power cut, records may be in the flush journal alone.
+                has_journal = self.run.lost_power and partition in self.journal.pending
+                if has_journal or partition_metadata.read(filesystem, folder) != topic_id:
+                    return departure
+                recovery_point = self.checkpoints.recovery_points.get(partition, 0)
+                start = self.checkpoints.log_starts.get(partition, 0)
+                files = [f"{folder}/{name}" for name in filesystem.listdir(folder)]
+                size = sum(filesystem.size(path) for path in files)
+        except OSError as error:
+            raise storage_error(error, folder, "delete the log") from error
+        name = departure.target.rpartition("/")[2] if has_folder else ""
+        kept = KeptLog(*partition, topic_id, name, recovery_point, start, size if has_folder else 0)
+        self.trash.logs[kept.key] = kept
+        return replace(departure, kept=kept.key)
+
+    def restore(self, logs: Sequence[KeptLog]) -> dict[TopicPartition, StorageError]:
+        """Take logs out of the trash, durably, before they are opened; return the errors."""
+        filesystem, checkpoints = self.filesystem, self.checkpoints
+        failed: dict[TopicPartition, StorageError] = {}
+        for kept in logs:
+            source, target = f"{self.path}/{kept.folder}", self.folder_of(kept.name)
+            if kept.folder and (not filesystem.exists(source) or filesystem.exists(target)):
+                failed[kept.name] = StorageError(
+                    f"{source}, the log of a deleted topic, cannot become {target}: it is missing, "
+                    "or another log has that name; move that away, or reassign the partition"
+                )
+                continue
+            checkpoints.recovery_points[kept.name] = kept.recovery_point
+            if kept.log_start:
+                checkpoints.log_starts[kept.name] = kept.log_start
+        found = [kept for kept in logs if kept.name not in failed]
+        try:
+            # Before the renames: a crash must not leave a log without its start offset.
+            checkpoints.prepare_values().run()
+            for kept in found:
+                if kept.folder:
+                    filesystem.rename(f"{self.path}/{kept.folder}", self.folder_of(kept.name))
+            filesystem.fsync_directory(self.path)
+            for kept in found:
+                del self.trash.logs[kept.key]
+            self.trash.write()
+        except OSError as error:
+            problem = storage_error(error, self.path, "restore deleted logs")
+            failed |= {kept.name: problem for kept in found}
+        return failed
 
     def forget(self, partition: TopicPartition) -> None:
         """Leave the partition out of the checkpoints: see `Checkpoints.forget`."""

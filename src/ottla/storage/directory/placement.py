@@ -133,12 +133,14 @@ class LogOpening:
     ) -> dict[TopicPartition, Log | StorageError]:
         """Open many logs at once, with recovery after an unclean stop; errors are returned."""
         placement = self._placement
+        found: dict[TopicPartition, Log | StorageError] = {**self._restore(wanted)}
         # Threads are for reading. When they create files they only wait for each other.
         any_exists = any(w.topic_partition in placement.homes for w in wanted)
         threads = LOADING_THREADS if any_exists else 1
         places: list[tuple[Wanted, LogDirectory]] = []
-        found: dict[TopicPartition, Log | StorageError] = {}
         for one in wanted:
+            if one.topic_partition in found:
+                continue
             try:
                 places.append((one, placement.place(one.topic_partition)))
             except StorageError as error:
@@ -163,6 +165,24 @@ class LogOpening:
             found[one.topic_partition] = log
             _enter(one.topic_partition, directory, log)
         return found
+
+    def _restore(self, wanted: Sequence[Wanted]) -> dict[TopicPartition, StorageError]:
+        """Take the wanted logs that are in the trash out of it; return the errors."""
+        placement = self._placement
+        failed: dict[TopicPartition, StorageError] = {}
+        for directory in placement.online:
+            logs = directory.trash.logs
+            kept = [
+                logs[one.topic_id, one.topic_partition.partition]
+                for one in (wanted if logs else ())
+                if (one.topic_id, one.topic_partition.partition) in logs
+                and one.topic_partition not in placement.homes
+            ]
+            if kept:
+                errors = directory.restore(kept)
+                failed |= errors
+                placement.homes |= {k.name: directory for k in kept if k.name not in errors}
+        return failed
 
     def _forget_predecessors(
         self, places: Sequence[tuple[Wanted, LogDirectory]]

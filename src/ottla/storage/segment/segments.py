@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
@@ -152,6 +153,8 @@ class Departure:
     delay_ms: int
     # False for a log that was never written: there is nothing to remove.
     has_folder: bool = True
+    # Topic id and partition of a log that goes to the trash: see `storage.directory.trash`.
+    kept: tuple[UUID, int] | None = None
 
     def rename(self) -> Deletion:
         """Give the folder its new name, which is not durable yet. Raises StorageError."""
@@ -161,7 +164,8 @@ class Departure:
             self.filesystem.rename(self.folder, self.target)
         except OSError as error:
             raise storage_error(error, self.folder, "delete the log") from error
-        return Deletion(self.filesystem, [], self.segments, self.delay_ms, folder=self.target)
+        folder = None if self.kept is not None else self.target
+        return Deletion(self.filesystem, [], self.segments, self.delay_ms, folder=folder)
 
 
 def depart(

@@ -134,6 +134,8 @@ class StopReplicaTopicState(Message):
 
     topic_name: str = string("3+")
     partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState, "3+")
+    # Set if the topic is deleted: its logs may go to the trash.
+    topic_id: UUID = uuid("3+", tag=10000)
 
 
 class StopReplicaRequest(Message, api_key=5, versions="3-4", flexible="2+"):
@@ -156,6 +158,8 @@ class StopReplicaPartitionError(Message):
     topic_name: str = string()
     partition_index: int = int32()
     error_code: int = int16()
+    # The size of a log that went to the trash; -1 if it is not there.
+    kept_bytes: int = int64("3+", default=-1, tag=10000)
 
 
 class StopReplicaResponse(Message, api_key=5, versions="3-4", flexible="2+"):

@@ -19,6 +19,7 @@ from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.groups import Groups
+from ottla.broker.groups.rewinds import Rewinds
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.log_config import log_config
 from ottla.broker.partitions.partition import Partition
@@ -47,6 +48,7 @@ from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.marker_sender import MarkerSender, MarkerWriter
 from ottla.broker.transactions.verification import AddPartitionsSender, Verifications
+from ottla.broker.undo.changes import ChangeLog
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.decisions import Decisions, Recorder
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
@@ -155,6 +157,8 @@ class World:
         self.topics = cast("Topics", InMemoryTopics(self))
         self.groups = Groups(self.view, self.runtime, self.settings, self.partitions)
         self.producer_ids = ProducerIdBlocks(self.store, ONE)
+        self.changes = ChangeLog(self.store, self.clock)
+        self.rewinds = Rewinds(self.changes, self.runtime.spawn)
         self._wire_transactions()
         self._wire_share()
         on_role = self.roles.on_role
@@ -184,6 +188,7 @@ class World:
             self.roles,
             group_commit=True,
             config_of=lambda topic: log_config(topic, self.settings),
+            keeps_deleted=lambda: False,
             removals=Removals(loop, inline=True),
         )
 

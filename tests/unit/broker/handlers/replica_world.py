@@ -110,6 +110,7 @@ class World:
             group_commit=group_commit,
             config_of=lambda topic: log_config(topic, self.settings),
             removals=self.removals,
+            keeps_deleted=lambda: self.settings.integer("delete.topic.trash.ms") > 0,
         )
         self.fence = ControllerFence()
         self.fence.registered(broker_epoch)

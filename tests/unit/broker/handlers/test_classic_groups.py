@@ -60,7 +60,7 @@ async def leave(world: World, *member_ids: str) -> Any:
 
 
 async def delete(world: World, *group_ids: str) -> list[tuple[str, str]]:
-    handler = DeleteGroups(world.groups, world.group_state)
+    handler = DeleteGroups(world.groups, world.group_state, world.rewinds)
     answer = await world.call(handler, DeleteGroupsRequest(groups_names=list(group_ids)), 2)
     return [(each.group_id, code(each.error_code)) for each in answer.results]
 

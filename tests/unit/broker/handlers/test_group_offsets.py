@@ -38,7 +38,9 @@ async def commit(world: World, *partitions: int, version: int = 9, **topic: Any)
             )
         ],
     )
-    answer = await world.call(OffsetCommit(world.view, world.groups), request, version)
+    answer = await world.call(
+        OffsetCommit(world.view, world.groups, world.rewinds), request, version
+    )
     return [code(part.error_code) for part in answer.topics[0].partitions]
 
 
@@ -58,7 +60,7 @@ async def delete(world: World, group_id: str, *partitions: int) -> Any:
     request = OffsetDeleteRequest(
         group_id=group_id, topics=[OffsetDeleteRequestTopic(name="t", partitions=parts)]
     )
-    return await world.call(OffsetDelete(world.view, world.groups), request, 0)
+    return await world.call(OffsetDelete(world.view, world.groups, world.rewinds), request, 0)
 
 
 def test_what_is_committed_is_fetched() -> None:

@@ -41,7 +41,7 @@ async def commit(world: World, group_id: str) -> str:
     request = OffsetCommitRequest(
         group_id=group_id, topics=[OffsetCommitRequestTopic(name="t", partitions=[part])]
     )
-    answer = await world.call(OffsetCommit(world.view, world.groups), request, 9)
+    answer = await world.call(OffsetCommit(world.view, world.groups, world.rewinds), request, 9)
     return code(answer.topics[0].partitions[0].error_code)
 
 

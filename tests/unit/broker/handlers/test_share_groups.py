@@ -182,7 +182,7 @@ def test_with_a_share_group_the_state_of_its_partitions_is_deleted() -> None:
 
     async def scenario(world: World) -> None:
         await beat(world, 0)
-        handler = DeleteGroups(world.groups, world.group_state)
+        handler = DeleteGroups(world.groups, world.group_state, world.rewinds)
         request = DeleteGroupsRequest(groups_names=["g"])
         (result,) = (await world.call(handler, request, 2)).results
         assert code(result.error_code) == "NON_EMPTY_GROUP"

@@ -46,6 +46,13 @@ LOG: tuple[Setting, ...] = (
             "Whether a request for a topic that does not exist creates it."),
     Setting("delete.topic.enable", BOOLEAN, True, None, READ_ONLY,
             "Whether topics may be deleted."),
+    Setting("delete.topic.trash.ms", LONG, 3_600_000, at_least(0), CLUSTER_WIDE,
+            "How long the records of a deleted topic stay on disk, so that `ottla undo` can bring "
+            "it back, in milliseconds; 0 removes them after file.delete.delay.ms.",
+            differs="Kafka has no such setting: it removes them after file.delete.delay.ms."),
+    Setting("delete.topic.trash.min.free.percent", INT, 20, between(0, 100), CLUSTER_WIDE,
+            "Share of a disk below which deleted topics are removed from it at once, the oldest "
+            "first.", differs="Kafka has no such setting."),
     Setting("message.max.bytes", INT, 1_048_588, at_least(0), CLUSTER_WIDE,
             "Largest record batch accepted, in bytes, after compression."),
     Setting("compression.type", STRING, "producer", COMPRESSION_TYPE, CLUSTER_WIDE,

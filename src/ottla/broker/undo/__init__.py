@@ -1,0 +1,1 @@
+"""What `ottla undo` needs of a broker: recorded changes, and the trash of deleted topics."""
