@@ -48,6 +48,7 @@ from ottla.client.admin.transactions import (
     TransactionDescription,
     TransactionListing,
 )
+from ottla.client.admin.undo import RecordedChange
 from ottla.client.assignors import Assignor
 from ottla.client.assignors.subscriptions import Subscription
 from ottla.client.common.errors import (
@@ -188,6 +189,7 @@ __all__ = [
     "RebalanceCause",
     "RebalanceHistory",
     "Record",
+    "RecordedChange",
     "Records",
     "RequestTimedOut",
     "ResourcePattern",

@@ -26,7 +26,7 @@ def test_a_setting_goes_back_after_a_preview(run: Command, name: str) -> None:
 def test_a_deleted_topic_comes_back_with_its_records(run: Command, name: str) -> None:
     """It has the same id, and a name that is in use is named as the obstacle."""
     run("topic", "create", name)
-    run("produce", name, input="hello\n")
+    run("produce", name, stdin="hello\n")
     before = run("topic", "describe", name, "-o", "json").json
     run("topic", "delete", name, "--yes")
     changes = run("undo", "-o", "json").json

@@ -171,8 +171,8 @@ def test_a_disk_that_needs_room_gets_the_space_back_at_once():
         assert trash.status().topics == 2
         world.filesystem.capacity_bytes = 1 << 20
         taken = (1 << 20) - world.filesystem.free_bytes("/")
-        # Half a byte less than a half is free.
-        world.filesystem.capacity_bytes = 2 * taken - 1
+        # One byte less than a half is free.
+        world.filesystem.capacity_bytes = 2 * taken - 2
         await trash.check()
         await asyncio.sleep(0.01)
         assert [change.name for change in await changes(world)] == ["orders2"]
