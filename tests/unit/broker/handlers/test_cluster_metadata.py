@@ -221,6 +221,47 @@ def test_a_leader_that_is_gone_or_superseded_is_not_named():
     play(scenario)
 
 
+def test_a_kept_answer_for_many_partitions_is_given_while_nothing_has_changed():
+    """Each change of image, brokers or own replica is in the next answer."""
+
+    async def scenario(world):
+        world.know(2)
+        await world.host("t", 9, leader=2, replicas=(2, 1), epoch=1)
+        topic = world.view.image.topics["t"]
+        many = tuple(topic.partitions * 600)
+        world.view.replace(world.view.image.with_topic(replace(topic, partitions=many)))
+        handler = metadata(world)
+
+        async def leaders(version=13):
+            (answer,) = (await call(handler, naming("t"), version)).topics
+            return [each.leader_id for each in answer.partitions]
+
+        assert await leaders() == [2] * 600
+        made = handler._made
+        assert await leaders() == [2] * 600
+        assert await leaders(0) == [2] * 600
+        assert handler._made is made
+        # The replica knows another leader than the image.
+        shown = world.view.image
+        await world.host("t", 9, leader=2, replicas=(2, 1), epoch=2)
+        world.view.replace(shown)
+        assert await leaders() == [-1, *[2] * 599]
+        topic = world.view.image.topics["t"]
+        newer = tuple(each._replace(leader_epoch=2) for each in many)
+        world.view.replace(world.view.image.with_topic(replace(topic, partitions=newer)))
+        assert await leaders() == [2] * 600
+        image = world.view.image
+        world.view.replace(replace(image, brokers={1: image.brokers[1]}))
+        (answer,) = (await call(handler, naming("t"), 13)).topics
+        assert answer.partitions[7].offline_replicas == [2]
+        (old,) = (await call(handler, naming("t"), 0)).topics
+        assert old.partitions[7].replica_nodes == [1]
+        (answer,) = (await call(handler, naming("t"), 13)).topics
+        assert answer.partitions[7].replica_nodes == [2, 1]
+
+    play(scenario)
+
+
 def test_librdkafka_still_learns_of_a_broker_that_died():
     """Other clients do not."""
 
