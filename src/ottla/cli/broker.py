@@ -19,6 +19,7 @@ from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
 from ottla.cli.text.words import interval
 from ottla.client.admin import Admin
+from ottla.operations.log_levels import log_levels
 from ottla.operations.moves import carry_out, to_json
 from ottla.operations.placement import plan_drain
 from ottla.operations.restart import pids
@@ -86,6 +87,32 @@ def drain(
     if not plan or not only_plan:
         what = "leads nothing that others have" if only_leaders else "has no replicas"
         click.echo(f"Broker {broker_id} {what}{' any more' if plan else ''}.")
+
+
+@broker.command(name="log-level")
+@click.argument("area", default="")
+@click.argument(
+    "level", required=False, type=click.Choice(["debug", "info", "warn", "error", "default"])
+)
+@click.option("--broker", "ids", type=int, multiple=True, metavar="ID", help="Not all brokers.")
+@connected
+@options.output
+async def log_level(
+    admin: Admin, area: str, level: str | None, ids: tuple[int, ...], form: str
+) -> None:
+    """Show or set the log level of AREA on all brokers, until they stop.
+
+    \b
+    ottla broker log-level
+    ottla broker log-level replica debug
+    ottla broker log-level replica default --broker 2
+
+    AREA is the beginning of a part of loggers' names: `replica` has ottla.broker.replication and
+    all below it. The level `default` is that of the logger above. Needs ALTER on the cluster.
+    """  # noqa: D301
+    found = await log_levels(admin, area, level or "", ids)
+    rows = [{"broker": one.broker_id, "logger": one.logger, "level": one.level} for one in found]
+    show(form, rows, ["broker", "logger", "level"])
 
 
 _COLUMNS = ["broker", "address", "rack", "controller", "pid"]

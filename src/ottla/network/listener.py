@@ -211,6 +211,7 @@ class Listener:
                     connection.peer_port,
                 )
                 connection.close_quietly()
+        self.refusals.sum_up()
         self._schedule_sweep()
 
 

@@ -41,6 +41,14 @@ class Refusals:
         repeated = f" ({held_back} more like it since the last such line)" if held_back else ""
         _log.warning("%s%s; repetitions are not logged for %s", text(), repeated, _INTERVAL)
 
+    def sum_up(self) -> None:
+        """Log how often each cause was repeated in its interval, for those that have ended."""
+        now_ms = int(self._now_s() * 1000)
+        for cause, count in self._seldom.ended(now_ms):
+            if self._has_room(now_ms):
+                words = ", ".join(map(str, cause)) if isinstance(cause, tuple) else cause
+                _log.warning("%d more refusals like the last one of (%s)", count, words)
+
     def _has_room(self, now_ms: int) -> bool:
         if now_ms - self._began_ms >= _LINES_INTERVAL_MS:
             if self._left_out:

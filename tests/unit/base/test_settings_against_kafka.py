@@ -45,6 +45,7 @@ OURS = {
     "cores",
     "delete.topic.trash.min.free.percent",
     "delete.topic.trash.ms",
+    "logger.format",
     "metrics.listen",
     "metrics.otlp.endpoint",
     "errors.deadletterqueue.auto.create.topics.enable",

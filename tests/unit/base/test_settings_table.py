@@ -39,6 +39,7 @@ OURS = {
     "coordination.sasl.mechanism",
     "coordination.user",
     "cores",
+    "logger.format",
     "metrics.listen",
     "metrics.otlp.endpoint",
     "delegation.token.master.key",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import OttlaError
-from ottla.base.log_lines import log_to_stderr
+from ottla.base.log_lines import log_as_json, log_to_stderr
 from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.base.settings.listeners import listen_addresses
 from ottla.base.system import (
@@ -60,6 +60,8 @@ def run(
     other broker can take over leadership. Raises OttlaError, with cause and remedy, if the broker
     cannot start.
     """
+    if settings.text("logger.format") == "json":
+        log_as_json(settings.broker_id)
     # Loaded modules and classes live as long as the process, so collections can skip them.
     gc.freeze()
     raise_descriptors_max()

@@ -11,7 +11,7 @@ import click
 
 from ottla import _compiled
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.log_lines import log_to_stderr
+from ottla.base.log_lines import log_as_json, log_to_stderr
 from ottla.base.private_files import whose
 from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.base.settings.listeners import is_wildcard
@@ -193,6 +193,8 @@ def _launched(plan: Plan, plan_again: Callable[[], Plan] | None = None) -> Broke
             plan.data,
             ", ".join(map(str, added)),
         )
+    if plan.texts.get("logger.format") == "json":
+        log_as_json()
     running = Brokers(plan, LOG_LAYOUT, plan_again)
     running.start()
     return running

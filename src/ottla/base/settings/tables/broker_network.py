@@ -44,6 +44,10 @@ NETWORK: tuple[Setting, ...] = (
     Setting("security.inter.broker.protocol", STRING, "PLAINTEXT",
             one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), READ_ONLY,
             "The security protocol between brokers where inter.broker.listener.name is unset."),
+    Setting("logger.format", STRING, "text", one_of("text", "json"), READ_ONLY,
+            "Whether a line of the broker's log is text or a JSON object. `ottla broker log-level` "
+            "changes levels while it runs.",
+            differs="Kafka has no such setting: Log4j's file has the layout."),
     Setting("metrics.listen", STRING, "", HOST_PORT, READ_ONLY,
             "Address, host:port, at which Prometheus reads metrics over HTTP (path /metrics); "
             "empty for none. Everyone who reaches it reads the names of topics and groups.",
