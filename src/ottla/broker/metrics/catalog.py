@@ -307,8 +307,8 @@ LOSS: Final = Metric("ottla_group_seconds_until_loss", _G,
     "How long until retention may delete the first unread record; no sample if nothing is "
     "unread or no setting deletes it", ("group", *_TP))
 LAST_COMMIT: Final = Metric("ottla_group_last_commit_timestamp_seconds", _G,
-    "When a group last committed an offset. For `ottla lake follow --group`, that is the last "
-    "load of the pipeline with its proof", ("group",))
+    "When a group last committed an offset. For a pipeline that follows a topic with a group, "
+    "that is its last load with a proof", ("group",))
 
 # -- disks, and the metrics themselves
 
