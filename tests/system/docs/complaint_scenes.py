@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as OffsetOf
 
 import ottla.testing
 from ottla.client import TopicPartition, sync
@@ -30,6 +31,8 @@ class Scene:
     folder: Path
     # What has to be undone after the command.
     until_answered: ExitStack = field(default_factory=ExitStack)
+    # The broker of a single complaint.
+    own: ottla.testing.Broker | None = None
 
     @property
     def run(self) -> CommandHere:
@@ -74,7 +77,7 @@ class Scene:
 Given = bytes | None
 SCENES: dict[int, Callable[[Scene], Given]] = {}
 # The complaints of clusters: the command talks to the three brokers.
-OF_CLUSTER = {15, 18, 19, 45}
+OF_CLUSTER = {15, 18, 19, 40, 45}
 
 
 def scene(*numbers: int) -> Callable[[Callable[[Scene], Given]], Callable[[Scene], Given]]:
@@ -258,6 +261,52 @@ def dead_job(s: Scene) -> Given:
 
 # Producers whose transactions stay open.
 _kept: list[Producer] = []
+
+
+@scene(3)
+def unreachable(s: Scene) -> Given:
+    address = "PLAINTEXT://no-such-host.invalid:9092"
+    s.own = ottla.testing.Broker(settings={"advertised.listeners": address})
+    s.until_answered.enter_context(s.own)
+    return None
+
+
+@scene(40)
+def refused(s: Scene) -> Given:
+    """A producer whose records time out, because a replica is down."""
+    s.cluster.create_topic("billing", [1, 3], settings={"min.insync.replicas": "2"})
+    s.cluster.kill(3)
+    s.until_answered.callback(s.cluster.restart, 3)
+    producer = Producer(
+        {
+            "bootstrap.servers": s.cluster.bootstrap,
+            "client.id": "billing",
+            "message.timeout.ms": 3000,
+            "log_level": 0,
+        }
+    )
+    producer.produce("billing", b"value")
+    assert producer.flush(_PATIENCE_S) == 0
+    return None
+
+
+@scene(46)
+def used(s: Scene) -> Given:
+    s.topic("used")
+    s.send("used", b"value")
+    reader = Consumer(
+        {
+            "bootstrap.servers": s.broker.bootstrap,
+            "client.id": "reporting",
+            "group.id": "reports",
+            "log_level": 0,
+        }
+    )
+    reader.assign([OffsetOf("used", 0, 0)])
+    while reader.poll(0.1) is None:
+        pass
+    reader.close()
+    return None
 
 
 @scene(18)
