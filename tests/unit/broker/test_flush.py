@@ -3,8 +3,11 @@
 import asyncio
 from random import Random
 
+from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.flush import Flusher
+from ottla.storage.directory.placement import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull
+from ottla.storage.segment.config import LogConfig
 from ottla.testing.clock import ManualClock
 from tests.unit.storage.logs import append
 from tests.unit.storage.test_flush_journal import TOPIC_ID, Broker, Disk, files
@@ -70,6 +73,43 @@ def test_all_appends_of_a_turn_share_one_job():
 
     run(scenario)
     run(scenario, inline=True)
+
+
+def test_a_group_has_at_most_500_logs_flushed_in_their_own_files():
+    """Thousands of logs, as after a start, are flushed group by group, the first ones first."""
+
+    async def scenario(flusher):
+        partitions = [FakePartition() for _ in range(1_200)]
+        groups = []
+        for partition in partitions:
+            partition.on_flushed = lambda: groups.append(flusher.jobs_total)
+            flusher.mark_dirty(partition)
+        await flusher.settle()
+        assert groups == [1] * 500 + [2] * 500 + [3] * 200
+
+    run(scenario)
+    run(scenario, inline=True)
+
+
+def test_a_group_has_at_most_2000_logs_in_the_journal():
+    """Those of a larger group come with the next one, and cost one more flush of the journal."""
+    logs = [TopicPartition("t", number) for number in range(2_500)]
+
+    async def scenario(flusher):
+        broker = Broker(Disk())
+        wanted = [Wanted(partition, TOPIC_ID, LogConfig()) for partition in logs]
+        groups = []
+        for log in broker.directories.open_all(wanted, now_ms=0).values():
+            append(log)
+            partition = FakePartition()
+            partition.log, partition.topic_id = log, TOPIC_ID
+            partition.on_flushed = lambda: groups.append(flusher.jobs_total)
+            flusher.mark_dirty(partition)
+        await flusher.settle()
+        assert groups == [1] * 2_000 + [2] * 500
+        assert len(files(broker.disk)) == 1
+
+    run(scenario, journal_from=20)
 
 
 def test_what_is_marked_during_a_job_is_in_the_next():

@@ -31,6 +31,10 @@ _RETRY_S = 1.0
 _RELAXED_S = 0.005
 # Threads that flush files at once: the disk serves them together.
 _THREADS = 8
+# The most logs of one group, which are answered together: each takes 8 µs on the loop. And the most
+# that are flushed in their own files, which takes 40 µs on the loop.
+_GROUP_MAX = 2_000
+_JOBS_MAX = 500
 # The most logs of one group in the background, because preparing them must not block the loop.
 _ASIDE_MAX = 100
 
@@ -328,19 +332,22 @@ class Flusher:
         group = _Group(aside=False)
         busy = {one.partition for one in self._aside.jobs} if self._aside is not None else ()
         is_large = len(dirty) >= self._journal_from
-        for partition in dirty:
+        for number, partition in enumerate(dirty):
             if partition in self._held:
                 continue  # `release` marks it again.
+            if number >= _GROUP_MAX:
+                self._dirty[partition] = None
+                continue
             # While a log's own job runs in the background, only the journal can take its tail.
             is_busy = partition in busy
             if (is_large or is_busy) and self._add_tail(group, partition):
                 continue
-            if is_busy:
+            if is_busy or len(group.jobs) >= _JOBS_MAX:
                 self._dirty[partition] = None
             else:
                 group.jobs.append(_direct(partition))
         if self._dirty:
-            # The end of the group in the background starts the next group.
+            # The end of this group, or of the one in the background, starts the next group.
             self._urgent = was_urgent
         else:
             group.waiters, self._waiters = self._waiters, []
