@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ from ottla.cli.common import options
 from ottla.cli.common.completion import groups
 from ottla.cli.common.completion import topics as complete_topics
 from ottla.cli.common.connect import connected, with_admin
-from ottla.cli.text.output import show, show_one
+from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import SHARE, GroupDescription, GroupMember
+from ottla.diagnosis.group_troubles import Severity, group_troubles
 from ottla.diagnosis.groups import (
     GroupPosition,
     ShareGroupPosition,
@@ -191,6 +193,48 @@ def _share_row(one: ShareGroupPosition) -> dict[str, Any]:
         "lag": one.lag,
         "members": list(one.members),
     }
+
+
+@group.command(name="why")
+@click.argument("group_id", metavar="GROUP", shell_complete=groups)
+@connected
+@options.output
+async def why_(admin: Admin, group_id: str, form: str) -> None:
+    """Show what is wrong with GROUP, the worst first, and what helps.
+
+    \b
+    ottla group why audit
+    ottla group why audit -o json
+
+    Works for the members of any client: lost and endangered records, members that are stuck or
+    fail, transactions that hide records, missing rights, partitions without a leader, rebalances.
+    """  # noqa: D301
+    found = await group_troubles(admin, group_id, round(time.time() * 1000))
+    if form == "json":
+        show_one(
+            "json",
+            {
+                "group": group_id,
+                "state": found.group.state,
+                "members": [_member_row(member) for member in found.group.members],
+                "lag": found.lag,
+                "partitions": [_position_row(one) for one in found.positions],
+                "troubles": [
+                    {"severity": one.severity.name, "what": one.what, "remedy": one.remedy}
+                    for one in found.troubles
+                ],
+            },
+        )
+        return
+    show_title(
+        f"{group_id}  {found.group.state}  members {len(found.group.members)}  lag "
+        f"{'unknown' if found.lag is None else found.lag}"
+    )
+    for one in found.troubles:
+        click.secho(one.what, fg="red" if one.severity is not Severity.NOTE else None)
+        click.echo(f"  do  {one.remedy}")
+    if not found.troubles:
+        click.echo("nothing is wrong as far as the brokers know")
 
 
 @group.command(name="list")

@@ -18,7 +18,7 @@ from ottla.cli.text.places import place
 from ottla.cli.text.words import span
 from ottla.client.admin import Admin
 from ottla.client.admin.transactions import TransactionDescription
-from ottla.diagnosis.transactions import hanging_transactions
+from ottla.diagnosis.transactions import blocking_transactions, hanging_transactions
 from ottla.operations.election import abort_hanging
 
 
@@ -147,21 +147,67 @@ async def hanging(admin: Admin, topics: tuple[str, ...], older_than: int, form: 
     show(form, rows, _HANGING_COLUMNS, empty="no transaction hangs")
 
 
+_BLOCKING_COLUMNS = [
+    "partition",
+    "transactional_id",
+    "state",
+    "since",
+    "held_back",
+    "groups",
+    "remedy",
+]
+
+
+async def _show_blocking(admin: Admin, open_for_ms: int, form: str) -> None:
+    now_ms = round(time.time() * 1000)
+    rows = [
+        {
+            "partition": str(one.opened.partition),
+            "start_offset": one.opened.start_offset,
+            "transactional_id": known.transactional_id if known else None,
+            "state": known.state if known else "hanging",
+            "producer_id": one.opened.producer_id,
+            "producer_epoch": one.opened.producer_epoch,
+            "since": iso(one.since_ms),
+            "last_written": iso(one.opened.last_written_ms),
+            "held_back": one.held_back,
+            "groups": list(one.groups),
+            "remedy": one.remedy,
+        }
+        for one in await blocking_transactions(admin)
+        for known in [one.opened.transaction]
+        if now_ms - one.since_ms >= open_for_ms
+    ]
+    show(form, rows, _BLOCKING_COLUMNS, empty="no transaction holds readers back")
+
+
 _LIST_COLUMNS = ["transactional_id", "state", "producer_id"]
 
 
 @txn.command(name="list")
 @click.option("--state", "states", multiple=True, help="Only those in this state: Ongoing, …")
 @click.option("--open-for", type=span, help="Only those open for longer than this: 30s, 5m.")
+@click.option("--blocking", is_flag=True, help="Those that readers wait for, and who waits.")
 @connected
 @options.output
-async def list_(admin: Admin, states: tuple[str, ...], open_for: int | None, form: str) -> None:
+async def list_(
+    admin: Admin, states: tuple[str, ...], open_for: int | None, blocking: bool, form: str
+) -> None:
     """List transactional ids and their states.
 
     \b
     ottla txn list
     ottla txn list --state Ongoing --open-for 5m
+    ottla txn list --blocking
+
+    With --blocking: for each partition the open transaction that holds back consumers with
+    read_committed, for how long, and the groups that have read everything before it.
     """  # noqa: D301
+    if blocking:
+        if states:
+            raise click.UsageError("--blocking goes without --state")
+        await _show_blocking(admin, open_for or 0, form)
+        return
     found = await admin.transactions.all(
         states=states, open_for_ms=-1 if open_for is None else open_for
     )

@@ -34,6 +34,7 @@ from ottla.diagnosis.decisions import (
     rebalances_of,
     story_of,
 )
+from ottla.diagnosis.deletions import deletion_of
 from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
 from ottla.diagnosis.settings import SOURCE_WORDS
 from ottla.diagnosis.transactions import stable_offset_of
@@ -279,6 +280,31 @@ def _show_rebalance(one: DescribedRebalance) -> None:
     first, *rest = rebalance_lines(one)
     click.secho(first, bold=True)
     for line in rest:
+        click.echo(f"  {line}")
+
+
+@why.command()
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@click.option("--offset", type=click.IntRange(min=0), required=True, help="The missing offset.")
+@connected
+@options.output
+async def deleted(admin: Admin, name: TopicPartition, offset: int, form: str) -> None:
+    """Show what became of an offset: what removed it, and when.
+
+    \b
+    ottla why deleted orders-3 --offset 17
+    ottla why deleted orders-3 --offset 17 -o json
+
+    The ledger of the partition's leader knows deletions by retention, requests, compaction and
+    unclean elections. `ottla topic ledger` accounts for whole ranges.
+    """  # noqa: D301
+    found = await deletion_of(admin, name, offset)
+    at = None if found.at_ms is None else iso(found.at_ms)
+    if form == "json":
+        show_one("json", {**asdict(found), "partition": str(name), "at": at})
+        return
+    show_title(f"{name} offset {offset}: {found.words}{f', at {at}' if at else ''}")
+    for line in found.evidence:
         click.echo(f"  {line}")
 
 

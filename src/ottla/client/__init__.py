@@ -68,7 +68,13 @@ from ottla.client.common.errors import (
     UnknownTopic,
     UnsupportedByBroker,
 )
-from ottla.client.common.offset_account import CompactedBy, DeletedBy, LostBy, OffsetAccount
+from ottla.client.common.offset_account import (
+    CompactedBy,
+    DeletedBy,
+    DeletionEvidence,
+    LostBy,
+    OffsetAccount,
+)
 from ottla.client.connection.coordinator import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.security import supply_tokens
 from ottla.client.connection.view import (
@@ -151,6 +157,7 @@ __all__ = [
     "DelayReason",
     "DelegationToken",
     "DeletedBy",
+    "DeletionEvidence",
     "Delivery",
     "DeliveryFailed",
     "DescribedRebalance",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ottla.ledger.history import Gone, History, Loss
+from ottla.ledger.history import Evidence, Gone, History, Loss
 from ottla.ledger.removals import UNRECORDED, Cell, Pass
 
 
@@ -47,6 +47,7 @@ class Account:
     passes: dict[Pass, int] = field(default_factory=dict)
     deletions: list[Gone] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
 
     @property
     def unexplained(self) -> int:
@@ -169,6 +170,9 @@ class Counting:
             if known > 0:
                 self._compacted(Pass(UNRECORDED, -1, UNRECORDED), known)
         account.deletions = history.entries(account.start, min(account.end, self._log_start))
+        account.evidence = [
+            one for one in history.evidence if one.start < account.end and account.start < one.end
+        ]
         account.deleted = sum(sum(one.counts.values()) for one in account.deletions)
         self._lost(history.lost, log_end)
         return account

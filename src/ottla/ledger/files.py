@@ -1,10 +1,11 @@
 """The side files of a ledger: a checksum, then one line of JSON."""
 
 import json
+from dataclasses import astuple
 from typing import Any
 from zlib import crc32
 
-from ottla.ledger.history import Gone, History, Loss, StartCause
+from ottla.ledger.history import Evidence, Gone, History, Loss, StartCause
 from ottla.ledger.removals import Cell, Pass, SegmentRemovals
 
 _VERSION = 1
@@ -45,6 +46,7 @@ def encode_history(history: History) -> bytes:
             ],
             "lost": [[one.start, one.end, one.leader_epoch, one.at_ms] for one in history.lost],
             "unrecorded_below": history.unrecorded_below,
+            "evidence": [astuple(one) for one in history.evidence],
             "compacted_below": history.compacted_below,
             "next_pass": history.next_pass,
         }
@@ -64,6 +66,8 @@ def decode_history(encoded: bytes) -> History:
             StartCause(cause): count for cause, count in zip(counts[::2], counts[1::2], strict=True)
         }
         history.gone.append(Gone(start, end, by_cause, first_ms, last_ms))
+    # Files of earlier versions have none.
+    history.evidence += [Evidence(*one) for one in held.get("evidence", ())]
     history.lost += [Loss(*one) for one in held["lost"]]
     return history
 

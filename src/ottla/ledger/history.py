@@ -8,6 +8,7 @@ from enum import IntEnum
 
 GONE_MAX = 64
 LOST_MAX = 32
+EVIDENCE_MAX = 64
 
 
 class StartCause(IntEnum):
@@ -89,6 +90,22 @@ class Loss:
     at_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What decided that this replica deleted [start, end) at `at_ms`. Times in ms, -1: unknown.
+
+    `by` is the decisive setting with its value, or the principal that deleted the records.
+    `newest_ms` is the greatest timestamp in the deleted segment, `arrived_ms` when it was written.
+    """
+
+    start: int
+    end: int
+    at_ms: int
+    by: str
+    newest_ms: int = -1
+    arrived_ms: int = -1
+
+
 @dataclass(slots=True)
 class History:
     """The history of one replica's log. `changes` counts its changes."""
@@ -98,6 +115,8 @@ class History:
     lost: list[Loss] = field(default_factory=list)
     # For missing offsets below this one the reason is unknown: they are older than the ledger.
     unrecorded_below: int = 0
+    # The evidence of the latest deletions of this replica, the oldest first.
+    evidence: list[Evidence] = field(default_factory=list)
     # Below this offset, compaction of this replica, or of the one that it was copied from, may have
     # made holes.
     compacted_below: int = 0
@@ -123,6 +142,16 @@ class History:
             if (one.start, one.end) == (entry.start, entry.end) and one.counts == entry.counts:
                 return
         self._put(entry.part(entry.start, entry.end))
+
+    def prove(self, evidence: Evidence) -> None:
+        """Note what decided a deletion, once; the oldest evidence goes if there is too much."""
+        if evidence.start >= evidence.end:
+            return
+        known = [
+            one for one in self.evidence if (one.start, one.end) != (evidence.start, evidence.end)
+        ]
+        self.evidence = [*known, evidence][-EVIDENCE_MAX:]
+        self.changes += 1
 
     def lose(self, loss: Loss) -> None:
         """Note a loss, once."""
@@ -154,6 +183,7 @@ class History:
             list(self.gone),
             list(self.lost),
             self.unrecorded_below,
+            list(self.evidence),
             self.compacted_below,
             self.next_pass,
             self.changes,

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from ottla.base.clock import SystemClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.handlers.decisions import described_rebalance
@@ -215,7 +216,8 @@ class Broker:
         self._store: Store | None = None
         if self._storage == "memory":
             # The folder exists only in this filesystem.
-            folder, filesystem, self._store = Path("/ottla"), MemoryFileSystem(), MemoryStore()
+            folder, self._store = Path("/ottla"), MemoryStore()
+            filesystem = MemoryFileSystem(now_ms=SystemClock().now_ms)
         elif self._storage == "temporary":
             folder = self._folder = Path(tempfile.mkdtemp(prefix="ottla-"))
         else:

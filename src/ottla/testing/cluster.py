@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
-from ottla.base.clock import Clock
+from ottla.base.clock import Clock, SystemClock
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory.faults import StoreFaults
@@ -58,7 +58,11 @@ class Cluster:
         self._settings = {**_SETTINGS, **(settings or {})}
         self._racks = dict(racks or {})
         self._clocks = dict(clocks or {})
-        self._disks = {broker_id: MemoryFileSystem() for broker_id in self._ids}
+        machine = SystemClock()
+        self._disks = {
+            broker_id: MemoryFileSystem(now_ms=self._clocks.get(broker_id, machine).now_ms)
+            for broker_id in self._ids
+        }
 
     async def __aenter__(self) -> Self:
         try:

@@ -1,5 +1,6 @@
 """`ottla topic users`, `ottla topic unused`, `ottla why slow`: what brokers know of clients."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 import ottla.testing
+from ottla.base.ids import TopicPartition as OffsetOf
 from ottla.client import sync
 from tests.system.cli.command_here import CommandHere
 from tests.system.cli.ottla_command import Command
@@ -111,3 +113,106 @@ def test_the_failures_of_a_client_are_explained(
     assert "cannot be read at 999 here: its log holds 0 to 1" in failure["detail"]
     assert f"{topic}-0" in run("why", "slow", "--client-id", "stuck").out
     assert "no broker noted" in run("why", "slow", "--client-id", "other").out
+
+
+def test_a_deleted_offset_says_what_deleted_it(
+    run: Command, broker: ottla.testing.Broker, make_topic: Callable[..., str]
+) -> None:
+    """A request with its principal, retention with its setting and the timestamp; or nothing."""
+    topic = make_topic(internal_segment_bytes="100")
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for age_days in (0, 30, 30, 0):
+        at_ms = 0 if not age_days else round(time.time() * 1000) - age_days * 86_400_000
+        producer.produce(topic, b"x" * 20, timestamp=at_ms)
+        assert producer.flush(60) == 0
+    run("topic", "delete-records", f"{topic}-0", "--before", "1", "--yes")
+    broker.apply_retention()
+    told = {
+        offset: run("why", "deleted", f"{topic}-0", "--offset", str(offset), "-o", "json").json
+        for offset in (0, 1, 3, 9)
+    }
+    assert [one["fate"] for one in told.values()] == ["deleted", "deleted", "data", "absent"]
+    assert "User:ANONYMOUS asked for it (DeleteRecords)" in told[0]["evidence"]
+    assert "decided by retention.ms=604800000" in told[1]["evidence"]
+    assert any("its timestamp was already 30 days old" in line for line in told[1]["evidence"])
+    assert "the topic was created at" in told[9]["evidence"][1]
+    assert "it was deleted" in run("why", "deleted", f"{topic}-0", "--offset", "1").out
+
+
+def test_retention_counts_from_arrival_if_the_topic_says_so(
+    run: Command, broker: ottla.testing.Broker, make_topic: Callable[..., str]
+) -> None:
+    """A record with an old timestamp stays; `why retention` names the setting."""
+    topic = make_topic(internal_segment_bytes="100", ottla_retention_by="append")
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for _ in range(3):
+        producer.produce(topic, b"x" * 20, timestamp=1)
+        assert producer.flush(60) == 0
+    broker.apply_retention()
+    answer = run("why", "retention", f"{topic}-0", "-o", "json").json
+    assert answer["log_start_offset"] == 0
+    assert answer["setting"] == "retention.ms=604800000, ottla.retention.by=append"
+    assert "ottla.retention.by" in run.refused(
+        "config", "set", "topic", topic, "ottla.retention.by=arrival"
+    )
+    run("config", "set", "topic", topic, "ottla.retention.by=timestamp")
+    broker.apply_retention()
+    assert run("why", "retention", f"{topic}-0", "-o", "json").json["log_start_offset"] > 0
+
+
+def test_a_transaction_is_listed_with_the_groups_that_wait_for_it(
+    run: Command, broker: ottla.testing.Broker, make_topic: Callable[..., str]
+) -> None:
+    """And the group says so, with the command that ends it."""
+    topic = make_topic()
+    write(broker.bootstrap, topic, "w")
+    with sync.Admin(broker.bootstrap) as admin:
+        admin.groups.set_offsets("waits", {OffsetOf(topic, 0): 1})
+        admin.groups.set_offsets("reads", {OffsetOf(topic, 0): 0})
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    producer.init_transactions(120)
+    producer.begin_transaction()
+    producer.produce(topic, b"open", partition=0)
+    assert producer.flush(120) == 0
+    (row,) = run("txn", "list", "--blocking", "-o", "json").json
+    assert (row["partition"], row["start_offset"], row["held_back"]) == (f"{topic}-0", 1, 1)
+    assert (row["transactional_id"], row["groups"]) == (topic, ["waits"])
+    assert row["remedy"].endswith(f"`ottla txn abort {topic}`")
+    troubles = run("group", "why", "waits", "-o", "json").json["troubles"]
+    assert any(f"a transaction in {topic}-0" in one["what"] for one in troubles)
+    run("txn", "abort", topic)
+    assert run("txn", "list", "--blocking", "-o", "json").json == []
+    del producer
+
+
+def test_what_is_wrong_with_a_group_is_said_first_of_all(
+    run: Command, broker: ottla.testing.Broker, make_topic: Callable[..., str]
+) -> None:
+    """A member of another client that fetches where there is nothing, and what helps."""
+    topic = make_topic()
+    write(broker.bootstrap, topic, "w")
+    with sync.Admin(broker.bootstrap) as admin:
+        admin.groups.set_offsets("broken", {OffsetOf(topic, 0): 999})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "broken",
+            "client.id": "lost",
+            "auto.offset.reset": "error",
+        }
+    )
+    consumer.subscribe([topic])
+    failed = consumer.poll(120)
+    assert failed is not None
+    assert failed.error() is not None
+    answer = run("group", "why", "broken", "-o", "json").json
+    said = [one["what"] for one in answer["troubles"]]
+    assert any("999 of" in one and "beyond the end" in one for one in said)
+    (stuck,) = [one for one in answer["troubles"] if one["what"].startswith("client lost: FETCH")]
+    assert "OFFSET_OUT_OF_RANGE" in stuck["what"]
+    assert "ottla group reset broken --to-earliest" in stuck["remedy"]
+    assert "lag" in run("group", "why", "broken").out
+    consumer.close()
+    assert "no group" in run.refused("group", "why", "absent")

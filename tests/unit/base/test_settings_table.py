@@ -54,6 +54,7 @@ OURS = {
     "max.connections.per.user",
     "max.connections.per.user.overrides",
     "max.failed.authentication.rate",
+    "ottla.retention.by",
     "ottla.retention.hold.groups",
     "ottla.retention.hold.max.bytes",
     "ottla.retention.hold.max.ms",

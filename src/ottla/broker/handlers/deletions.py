@@ -306,8 +306,12 @@ class DeleteRecords(Handler):
     async def _serve(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
         # A client may delete records that were acknowledged with acks=1 but are not flushed yet.
         await until_flushed(self._wanted(body), self.runtime.purgatory)
+        by = str(request.connection.principal)
         outcomes = [
-            [self._move(topic.name, one.partition_index, one.offset) for one in topic.partitions]
+            [
+                self._move(topic.name, one.partition_index, one.offset, by)
+                for one in topic.partitions
+            ]
             for topic in body.topics
         ]
         await self._write_starts([one for some in outcomes for one in some])
@@ -334,7 +338,7 @@ class DeleteRecords(Handler):
                 if partition is not None:
                     yield partition
 
-    def _move(self, topic: str, index: int, offset: int) -> _Outcome:
+    def _move(self, topic: str, index: int, offset: int, by: str) -> _Outcome:
         """Raise the log start offset of one log, in memory only."""
         try:
             if topic in INTERNAL_TOPICS and self.view.image.partition(topic, index) is not None:
@@ -342,7 +346,7 @@ class DeleteRecords(Handler):
                     ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
                 )
             partition = self.partitions.get(topic, index)
-            return _Outcome(index, partition, _move_start(partition, offset))
+            return _Outcome(index, partition, _move_start(partition, offset, by))
         except OttlaError as error:
             return _Outcome(index, code=error.code)
 
@@ -401,7 +405,7 @@ class DeleteRecords(Handler):
         )
 
 
-def _move_start(partition: Partition, offset: int) -> int:
+def _move_start(partition: Partition, offset: int, by: str) -> int:
     """Raise the log start offset to `offset` if it is lower; return the requested offset."""
     if "delete" not in partition.config.cleanup_policy:
         raise OttlaError(
@@ -417,7 +421,7 @@ def _move_start(partition: Partition, offset: int) -> int:
             f"{partition.topic_partition} ends at {committed}, before {offset}",
         )
     if offset > partition.log_start_offset:
-        partition.advance_log_start(offset)
+        partition.advance_log_start(offset, by)
     return offset
 
 

@@ -1,7 +1,7 @@
 """The handlers of Ottla's own APIs that explain missing offsets and compare log ends."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -21,6 +21,7 @@ from ottla.storage.log.range_account import Accounting, Moved
 from ottla.wire.messages.offset_ledger import (
     CompactedOffsets,
     DeletedRange,
+    DeletionEvidence,
     LogEndsRequest,
     LogEndsResponse,
     LostRange,
@@ -38,7 +39,7 @@ _ATTEMPTS = 5
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetLedger(Handler):
-    """OffsetLedger (1012), version 0: explains each offset of a range, with the leader's evidence.
+    """OffsetLedger (1012), versions 0-1: explains each offset of a range, by the leader's evidence.
 
     An API of Ottla, advertised to Ottla's clients only. A thread reads the headers of the log's
     batches; the ledger has recorded what compaction, retention and elections removed.
@@ -47,7 +48,7 @@ class OffsetLedger(Handler):
     api = Api(
         OffsetLedgerRequest,
         OffsetLedgerResponse,
-        Versions(0, 0),
+        Versions(0, 1),
         needs=resource(AclOperation.DESCRIBE, AclResource.TOPIC, lambda body: body.topic),
     )
 
@@ -154,6 +155,7 @@ class OffsetLedger(Handler):
                 )
                 for one in account.losses
             ],
+            evidence=[DeletionEvidence(**asdict(one)) for one in account.evidence],
         )
 
 

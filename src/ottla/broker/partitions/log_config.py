@@ -51,6 +51,7 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
         min_insync_replicas=integer("min.insync.replicas"),
         unclean_leader_election_enable=bool(integer("unclean.leader.election.enable")),
         preallocate=bool(integer("preallocate")),
+        retention_by_append=text("ottla.retention.by") == "append",
         hold_groups=frozenset(str(reader) for reader in readers),
         hold_max_bytes=integer("ottla.retention.hold.max.bytes"),
         hold_max_ms=integer("ottla.retention.hold.max.ms"),

@@ -18,7 +18,7 @@ from ottla.broker.partitions.traffic import Traffic
 from ottla.broker.partitions.waiters import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.usage.delays import COMMIT_FLUSH, COMMIT_FOLLOWER, Wait
-from ottla.ledger.history import StartCause
+from ottla.ledger.history import Evidence, StartCause
 from ottla.metadata.image import PartitionImage
 from ottla.record.arrival import BatchRun
 from ottla.record.builder import BatchBuilder
@@ -411,10 +411,16 @@ class Partition:
         """Return the leader epoch in which the record at `offset` was appended; -1 if unknown."""
         return self.log.leader_epochs.epoch_of(offset)
 
-    def advance_log_start(self, offset: int) -> None:
-        """Advance the log start offset for DeleteRecords; retention deletes the files later."""
+    def advance_log_start(self, offset: int, by: str = "") -> None:
+        """Advance the log start offset for DeleteRecords; retention deletes the files later.
+
+        `by` is the principal that deletes the records; empty for the broker itself.
+        """
         self.check_led()
-        self.log.advance_log_start(offset, StartCause.DELETE_RECORDS, self._clock.now_ms())
+        start, now_ms = self.log.log_start_offset, self._clock.now_ms()
+        self.log.advance_log_start(offset, StartCause.DELETE_RECORDS, now_ms)
+        if by:
+            self.log.ledger.history.prove(Evidence(start, offset, now_ms, by))
         self._wake()
         self.notify_log_start()
 

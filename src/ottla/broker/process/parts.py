@@ -156,7 +156,15 @@ class Parts:
         self.lags = GroupLags(view, runtime, partitions, self.groups, self.cluster.links())
         readers = Readers(view, clock, self.groups, peers, self.share.persister.start_offset)
         self.retention = RetentionKeeper(
-            settings, runtime, view, partitions, directories, removals, decisions, readers
+            settings,
+            runtime,
+            view,
+            partitions,
+            directories,
+            removals,
+            decisions,
+            readers,
+            self.usage.table,
         )
         self.cleaner = Cleaner(
             settings, runtime, partitions, directories, self.replication.flusher, removals

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ottla.base.log_lines import Seldom
+from ottla.base.quantities import span_words
 from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
@@ -18,6 +20,7 @@ from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.tasks import Chores
 from ottla.broker.runtime.view import ClusterView
+from ottla.broker.usage.table import PRODUCE, UsageTable
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
@@ -36,6 +39,10 @@ _log = logging.getLogger(__name__)
 # Segments whose files are renamed in one turn of the loop: 0.2 ms each.
 _SLICE = 32
 _SPACE_CHECK_MS = 1000
+_TIMESTAMP_CHECK_MS = 10_000
+_DAY_MS = 86_400_000
+# A topic whose records arrive nearly expired is reported this often.
+_EXPIRED_INTERVAL_MS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,9 @@ class RetentionPartStatus:
 
     held_partitions: int
     held_bytes: int
+    # How many times a partition was found whose newest records are deleted soon after they arrive,
+    # because of their timestamps.
+    born_expired: int
 
 
 class RetentionKeeper(BrokerPart):
@@ -59,6 +69,7 @@ class RetentionKeeper(BrokerPart):
         removals: Removals,
         decisions: Decisions,
         readers: Readers,
+        users: UsageTable,
     ) -> None:
         self._settings = settings
         self._partitions = partitions
@@ -69,6 +80,11 @@ class RetentionKeeper(BrokerPart):
         self._decisions = decisions
         self._removals = removals
         self.readers = readers
+        self._users = users
+        # The log end offsets at the last check of timestamps.
+        self._checked: dict[Partition, int] = {}
+        self._born_expired = 0
+        self._seldom = Seldom(_EXPIRED_INTERVAL_MS)
         # For each segment, by base offset, the time since which retention would delete it.
         self._wanted_since: dict[Partition, dict[int, int]] = {}
         # The partitions with held segments, and the committed offset of each of their readers.
@@ -79,6 +95,7 @@ class RetentionKeeper(BrokerPart):
         interval_ms = self._settings.integer("log.retention.check.interval.ms")
         self._chores.every(interval_ms, self.apply_retention)
         self._chores.every(_SPACE_CHECK_MS, self.make_room)
+        self._chores.every(_TIMESTAMP_CHECK_MS, self.check_timestamps)
 
     async def stop(self) -> None:
         self.readers.close()
@@ -86,7 +103,9 @@ class RetentionKeeper(BrokerPart):
 
     def status(self) -> RetentionPartStatus:
         return RetentionPartStatus(
-            len(self.held), sum(held.held_bytes for held, _ in self.held.values())
+            len(self.held),
+            sum(held.held_bytes for held, _ in self.held.values()),
+            self._born_expired,
         )
 
     async def apply_retention(self) -> None:
@@ -99,6 +118,61 @@ class RetentionKeeper(BrokerPart):
             except StorageError as error:
                 self._partitions.on_storage_error(partition, error)
             await asyncio.sleep(0)
+
+    async def check_timestamps(self) -> None:
+        """Report partitions whose new records retention deletes soon, because of their timestamps.
+
+        A segment goes when its newest timestamp is too old. So only the newest one of the active
+        segment is looked at, and only if something was appended since the last check.
+        """
+        now_ms = self._runtime.clock.now_ms()
+        checked, self._checked = self._checked, {}
+        for partition in self._partitions:
+            log, config = partition.log, partition.config
+            end = self._checked[partition] = log.log_end_offset
+            # At the first check nothing is new; later a new log is.
+            before = checked.get(partition, log.log_start_offset if checked else end)
+            if partition.leader is None or before == end:
+                continue
+            newest_ms = log.segments.active.known_max_timestamp()
+            age_ms = now_ms - newest_ms
+            # A time shorter than two days is halved, so that a day is not too much.
+            least_ms = config.retention_ms - min(_DAY_MS, config.retention_ms // 2)
+            if (
+                newest_ms >= 0 <= config.retention_ms
+                and age_ms > least_ms
+                and "delete" in config.cleanup_policy
+                and not config.retention_by_append
+            ):
+                self._report_born_expired(partition, age_ms, now_ms)
+
+    def _report_born_expired(self, partition: Partition, age_ms: int, now_ms: int) -> None:
+        self._born_expired += 1
+        if self._seldom.admit(partition.topic, now_ms) is None:
+            return
+        topic, retention_ms = partition.topic, partition.config.retention_ms
+        left_ms = max(0, retention_ms - age_ms)
+        _log.warning(
+            "%s: records that just arrived have timestamps older than %s, so retention.ms=%d"
+            " deletes them %s after their arrival; they are of %s: mend the timestamps, or count"
+            " from arrival (`ottla config set topic %s ottla.retention.by=append`)",
+            partition.topic_partition,
+            span_words(age_ms - age_ms % 1000),
+            retention_ms,
+            f"within {span_words(left_ms)}" if left_ms else "soon",
+            self._latest_producers(topic),
+            topic,
+        )
+
+    def _latest_producers(self, topic: str) -> str:
+        """Name up to three client ids that produced to the topic last."""
+        uses = sorted(
+            (one for one in self._users if one.key[:2] == (topic, PRODUCE)),
+            key=lambda one: (one.bytes != one.swept_bytes, one.last_ms),
+            reverse=True,
+        )
+        names = [f"client {one.key.client_id!r} ({one.key.principal})" for one in uses[:3]]
+        return " or ".join(names) or "an unknown client"
 
     async def make_room(self) -> None:
         """Apply retention and remove deleted files at once if a disk is short of space.

@@ -58,6 +58,22 @@ class LostBy:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletionEvidence:
+    """What decided that the leader's replica deleted [start, end). Times in ms, -1 for unknown.
+
+    `by` is a setting with its value, or the principal that deleted the records. `newest_ms` is the
+    greatest timestamp of the deleted segment, `arrived_ms` when its last batch was written.
+    """
+
+    start: int
+    end: int
+    at_ms: int
+    by: str
+    newest_ms: int
+    arrived_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetAccount:
     """What became of the offsets [start, end), by the leader's ledger. Times in ms since 1970.
 
@@ -85,6 +101,7 @@ class OffsetAccount:
     compacted_by: tuple[CompactedBy, ...]
     deleted_by: tuple[DeletedBy, ...]
     lost_by: tuple[LostBy, ...]
+    evidence: tuple[DeletionEvidence, ...] = ()
 
 
 def account_of(name: TopicPartition, answer: OffsetLedgerResponse) -> OffsetAccount:
@@ -105,4 +122,5 @@ def account_of(name: TopicPartition, answer: OffsetLedgerResponse) -> OffsetAcco
             for one in answer.deleted_by
         ),
         lost_by=tuple(filled(LostBy, one) for one in answer.lost_by),
+        evidence=tuple(filled(DeletionEvidence, one) for one in answer.evidence),
     )

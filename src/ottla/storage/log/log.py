@@ -289,14 +289,15 @@ class Log:
     def is_old(self, timestamp: int, now_ms: int) -> bool:
         """Return whether the active segment has reached `segment.ms`.
 
-        Its age is counted by batch timestamps, or by the clock if there are none.
+        Its age is counted by batch timestamps; by the clock if there are none, or if retention
+        counts from arrival.
         """
         active = self.segments.active
         first = active.first_timestamp
         if first == NOT_READ:
             first = active.oldest_timestamp()
         limit = self.config.segment_ms - self._jitter_ms
-        if first >= 0:
+        if first >= 0 and not self.config.retention_by_append:
             return timestamp - first > limit
         return now_ms - active.created_ms > limit
 

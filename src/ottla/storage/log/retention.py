@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ottla.ledger.history import StartCause
+from ottla.ledger.history import Evidence, StartCause
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LogConfig
@@ -52,7 +52,7 @@ def deletable(
     """
     by_age = by_size = 0
     if "delete" in config.cleanup_policy:
-        by_age = _by_age(segments, config.retention_ms, now_ms)
+        by_age = _by_age(segments, config, now_ms)
         by_size = _by_size(segments, config.retention_bytes)
     by_start = _by_start(segments, log_start_offset)
     count = max(by_age, by_size, by_start)
@@ -67,12 +67,23 @@ def _end(segments: list[Segment], number: int, log_end_offset: int) -> int:
     return segments[number + 1].base_offset if number + 1 < len(segments) else log_end_offset
 
 
-def _by_age(segments: list[Segment], retention_ms: int, now_ms: int) -> int:
-    if retention_ms < 0:
+def age_begins_ms(segment: Segment, config: LogConfig) -> int:
+    """Return the time from which retention.ms counts for a segment. Raises OSError."""
+    return segment.arrived_ms() if config.retention_by_append else segment.largest_timestamp()
+
+
+def time_setting(config: LogConfig) -> str:
+    """Return the settings that decide when records are deleted by their age."""
+    by_append = ", ottla.retention.by=append" if config.retention_by_append else ""
+    return f"retention.ms={config.retention_ms}{by_append}"
+
+
+def _by_age(segments: list[Segment], config: LogConfig, now_ms: int) -> int:
+    if config.retention_ms < 0:
         return 0
     count = 0
     for segment in segments:
-        if now_ms - segment.largest_timestamp() <= retention_ms:
+        if now_ms - age_begins_ms(segment, config) <= config.retention_ms:
             break
         count += 1
     return count
@@ -161,7 +172,9 @@ def _since(
 ) -> int:
     """Return when retention first selected the segment; its age shows that even after a restart."""
     since_ms = wanted_since.get(segment.base_offset, now_ms)
-    return min(since_ms, segment.largest_timestamp() + config.retention_ms) if is_old else since_ms
+    return (
+        min(since_ms, age_begins_ms(segment, config) + config.retention_ms) if is_old else since_ms
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +210,8 @@ def deadline(
     rate = bytes_per_ms(segments, now_ms)
     found: list[tuple[int, str]] = []
     if config.retention_ms >= 0:
-        age_ms = now_ms - segments[number].largest_timestamp()
-        found.append((max(0, config.retention_ms - age_ms), f"retention.ms={config.retention_ms}"))
+        age_ms = now_ms - age_begins_ms(segments[number], config)
+        found.append((max(0, config.retention_ms - age_ms), time_setting(config)))
     if config.retention_bytes >= 0:
         behind = sum(segment.size for segment in segments[number + 1 :])
         missing = max(0, config.retention_bytes - behind)
@@ -278,6 +291,14 @@ def note_old_segments(log: Log, verdict: Verdict, now_ms: int) -> None:
     aged = bounds[verdict.by_age - 1] if verdict.by_age else start
     history.delete(start, min(aged, end), StartCause.RETENTION_TIME, now_ms)
     history.delete(max(start, aged), end, StartCause.RETENTION_BYTES, now_ms)
+    for number, segment in enumerate(segments[: verdict.count]):
+        is_aged = number < verdict.by_age
+        setting = (
+            time_setting(log.config) if is_aged else f"retention.bytes={log.config.retention_bytes}"
+        )
+        first, last = max(start, segment.base_offset), bounds[number]
+        newest_ms, arrived_ms = segment.largest_timestamp(), segment.arrived_ms()
+        history.prove(Evidence(first, last, now_ms, setting, newest_ms, arrived_ms))
 
 
 def set_segments_aside(log: Log, removed: list[Segment]) -> Deletion:

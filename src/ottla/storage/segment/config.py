@@ -41,6 +41,8 @@ class LogConfig:
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
     preallocate: bool = False
+    # Whether `retention_ms` counts from the arrival of records, not from their timestamps.
+    retention_by_append: bool = False
     # Consumer groups that retention waits for, and how many bytes it holds for them, and how long.
     hold_groups: frozenset[str] = frozenset()
     hold_max_bytes: int = 10 << 30

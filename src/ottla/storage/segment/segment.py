@@ -340,8 +340,10 @@ class Segment:
     def largest_timestamp(self) -> int:
         """Return the greatest timestamp; if there is none, when the file was last written."""
         known = self.known_max_timestamp()
-        if known >= 0:
-            return known
+        return known if known >= 0 else self.arrived_ms()
+
+    def arrived_ms(self) -> int:
+        """Return when the last batch was written here, by this machine's clock. Raises OSError."""
         if self.is_unmade:
             return self.created_ms
         return self.on_file(LOG_SUFFIX, self.filesystem.modified_ms)

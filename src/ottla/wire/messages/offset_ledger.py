@@ -5,7 +5,7 @@ from uuid import UUID
 from ottla.wire.notation import Message, array, int8, int16, int32, int64, string, uuid
 
 
-class OffsetLedgerRequest(Message, api_key=1012, versions="0", flexible="0+"):
+class OffsetLedgerRequest(Message, api_key=1012, versions="0-1", flexible="0+"):
     """OffsetLedger (key 1012, Ottla's own): count the offsets of a range by what happened to them.
 
     Sent to the partition's leader, which answers for its own replica. Times are in ms since 1970;
@@ -53,7 +53,22 @@ class LostRange(Message):
     at_ms: int = int64(default=-1)
 
 
-class OffsetLedgerResponse(Message, api_key=1012, versions="0", flexible="0+"):
+class DeletionEvidence(Message):
+    """An element of `OffsetLedgerResponse.evidence`: what decided one deletion of this replica.
+
+    `by` is a setting with its value, or a principal. `newest_ms` is the greatest timestamp of the
+    deleted segment, `arrived_ms` when its last batch was written.
+    """
+
+    start: int = int64()
+    end: int = int64()
+    at_ms: int = int64(default=-1)
+    by: str = string()
+    newest_ms: int = int64(default=-1)
+    arrived_ms: int = int64(default=-1)
+
+
+class OffsetLedgerResponse(Message, api_key=1012, versions="0-1", flexible="0+"):
     """An OffsetLedger response. All counts are numbers of offsets in [start, end)."""
 
     throttle_time_ms: int = int32()
@@ -79,6 +94,7 @@ class OffsetLedgerResponse(Message, api_key=1012, versions="0", flexible="0+"):
     compacted_by: list[CompactedOffsets] = array(CompactedOffsets)
     deleted_by: list[DeletedRange] = array(DeletedRange)
     lost_by: list[LostRange] = array(LostRange)
+    evidence: list[DeletionEvidence] = array(DeletionEvidence, versions="1+")
 
 
 class LogEndsPartition(Message):

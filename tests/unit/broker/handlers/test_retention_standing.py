@@ -9,6 +9,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.handlers.log_cleaning import RetentionStanding
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.retention.readers import UNKNOWN, Readers
+from ottla.broker.usage.table import UsageTable
 from ottla.network.dialer import LoopDialer
 from ottla.wire.messages.log_cleaning import RetentionStandingRequest
 
@@ -33,6 +34,7 @@ def handler_of(world):
         world.removals,
         world.decisions,
         readers,
+        UsageTable(0),
     )
     return RetentionStanding(world.view, world.runtime, world.partitions, retention)
 

@@ -7,10 +7,11 @@ from ottla.base.settings.tables.setting import (
     LIST,
     LONG,
     LONG_MAX,
+    STRING,
     Setting,
     Use,
 )
-from ottla.base.settings.tables.validators import THROTTLED_REPLICAS, at_least
+from ottla.base.settings.tables.validators import THROTTLED_REPLICAS, at_least, one_of
 
 # Topic settings that are derived from a broker setting. Type, default, rule and description are the
 # same, and the broker's value is the default of a topic that does not set its own.
@@ -77,6 +78,10 @@ OWN_SETTINGS: tuple[Setting, ...] = (
             "Local share of tiered storage in bytes; there is no tiered storage here."),
     Setting("local.retention.ms", LONG, -2, at_least(-2), CLUSTER_WIDE,
             "Local share of tiered storage in milliseconds; there is no tiered storage here."),
+    Setting("ottla.retention.by", STRING, "timestamp", one_of("timestamp", "append"), CLUSTER_WIDE,
+            "What retention.ms counts from: the greatest timestamp of a segment's records, or the "
+            "time at which the replica appended the last of them.",
+            differs="Kafka has no such setting: it counts from the timestamps."),
     Setting("ottla.retention.hold.groups", LIST, (), None, CLUSTER_WIDE,
             "Groups for whom retention waits until they have committed what it would delete.",
             differs="Kafka has no such setting: retention deletes unread records, too."),
