@@ -126,6 +126,8 @@ def test_a_deleted_offset_says_what_deleted_it(
         producer.produce(topic, b"x" * 20, timestamp=at_ms)
         assert producer.flush(60) == 0
     run("topic", "delete-records", f"{topic}-0", "--before", "1", "--yes")
+    # The first pass deletes what lies below the log's start, which protects what comes after it.
+    broker.apply_retention()
     broker.apply_retention()
     told = {
         offset: run("why", "deleted", f"{topic}-0", "--offset", str(offset), "-o", "json").json
