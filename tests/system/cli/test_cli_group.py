@@ -154,7 +154,9 @@ def test_reset_of_named_partitions_and_of_a_group_that_is_new(run: Command, topi
     assert _committed(run, group) == {(topic, 0): 0}
 
 
-def test_an_active_group_is_not_moved(run: Command, topic: str) -> None:
+def test_an_active_group_is_not_moved(
+    run: Command, topic: str, broker: ottla.testing.Broker
+) -> None:
     """Its consumers would overwrite it: they are named, and nothing changes."""
     group = f"{topic}-group"
     with subprocess.Popen(
@@ -164,7 +166,7 @@ def test_an_active_group_is_not_moved(run: Command, topic: str) -> None:
     ) as reading:
         assert reading.stdout is not None
         assert reading.stdout.readline() == b"0\n"
-        _until_committed(run, group, {(topic, 0): 10})
+        broker.until_consumed(group, topic, timeout=120)
         for words in (("reset", group, "--to-earliest", "--execute"), ("delete", group, "-y")):
             told = run.refused("group", *words)
             assert f"group '{group}' is active (Stable, 1 member: ottla-cli at /127.0.0.1)" in told
@@ -201,14 +203,6 @@ def test_wrong_words_about_groups_are_told_with_the_right_ones(run: Command, top
 def _committed(run: Command, group: str) -> dict[tuple[str, int], int]:
     rows = run("group", "describe", group, "-o", "json").json["partitions"]
     return {(row["topic"], row["partition"]): row["committed"] for row in rows}
-
-
-def _until_committed(run: Command, group: str, wanted: dict[tuple[str, int], int]) -> None:
-    deadline_s = time.monotonic() + 120
-    while {
-        place: offset for place, offset in _committed(run, group).items() if offset is not None
-    } != wanted:
-        assert time.monotonic() < deadline_s
 
 
 def test_a_share_group_is_described_and_deleted(

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -100,19 +99,16 @@ def test_a_killed_member_is_told_with_what_decided(
     topic = make_topic(partitions=6)
 
     def rebalances() -> list[dict[str, Any]]:
-        answer = run.try_to("why", "rebalance", topic, "-o", "json")
-        # No member has joined yet.
-        found: list[dict[str, Any]] = [] if answer.code else answer.json["rebalances"]
+        found: list[dict[str, Any]] = run("why", "rebalance", topic, "-o", "json").json[
+            "rebalances"
+        ]
         return found
 
     def await_stable(members: int) -> dict[str, Any]:
-        deadline_s = time.monotonic() + PATIENCE_S
-        while True:
-            told = rebalances()
-            if told and (told[-1]["ending"], told[-1]["members"]) == ("stable", members):
-                return told[-1]
-            assert time.monotonic() < deadline_s, told
-            time.sleep(0.2)
+        broker.until_assigned(topic, partitions=6, members=members, timeout=PATIENCE_S)
+        last = rebalances()[-1]
+        assert (last["ending"], last["members"]) == ("stable", members)
+        return last
 
     with polling(broker, topic, settings):
         assert await_stable(1)["moved"] == 6
