@@ -1,6 +1,8 @@
 """Kafka's `ssl.*` settings: what they mean, and how unusable keys and certificates are refused."""
 
+import contextlib
 import os
+import ssl
 from datetime import UTC, datetime
 
 import pytest
@@ -294,3 +296,24 @@ def test_a_certificate_that_stays_is_judged_once_a_day(tmp_path, caplog):
     assert [message.split(" UTC")[0].split(" expires ")[0] for message in caplog.messages] == [
         "SSL: the certificate of CN=server"
     ] * 3
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_sessions_of_clients_with_certificates_take_no_memory(tmp_path, version):
+    """OpenSSL would keep thousands, each with the client's certificate."""
+    own, trusted = store(tmp_path, SERVER.pem), store(tmp_path, AUTHORITY.pem, "trusted")
+    stores = {"ssl_keystore_location": own, "ssl_truststore_location": trusted}
+    context = server_of(
+        **stores, ssl_keystore_type="PEM", ssl_truststore_type="PEM", ssl_client_auth="required"
+    )
+    side = ssl.create_default_context(cafile=trusted)
+    side.load_cert_chain(own)
+    side.maximum_version = version
+    out, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = side.wrap_bio(back, out, server_hostname="localhost")
+    server = context.wrap_bio(out, back, server_side=True)
+    for end in (client, server, client, server, client):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    assert (server.version(), context.session_stats()["number"]) == (client.version(), 0)
+    assert server.getpeercert(binary_form=True)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -235,6 +235,32 @@ def test_the_socket_is_not_read_while_a_thread_uses_the_tls_object(files):
             Step.do_handshake = step
         assert set(reads) == {False}
         assert world.client.is_reading
+
+    run(files, scenario)
+
+
+class Unfinished(Executor):
+    """Runs a step of which the loop never learns that it is done."""
+
+    def submit(self, step):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            step()
+        return Future()
+
+
+def test_a_cancelled_handshake_leaves_the_buffers_to_the_thread(files):
+    """The thread may be writing to them: OpenSSL's buffers are for one thread at a time."""
+
+    async def scenario(world):
+        world.client.step()
+        task = asyncio.ensure_future(world.stream.handshake(Unfinished()))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert len(Step.threads) == 1
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert not world.client.incoming.pending
 
     run(files, scenario)
 

@@ -70,10 +70,13 @@ class TlsStream(asyncio.Transport, asyncio.BufferedProtocol):
             self._raw.pause_reading()
         try:
             await self._loop.run_in_executor(threads, self._step)
-        except ssl.SSLWantReadError:
-            return False
-        finally:
+        except ssl.SSLError as error:
             self._send()
+            if isinstance(error, ssl.SSLWantReadError):
+                return False
+            raise
+        # A cancelled handshake sends nothing: the thread may still use the buffers.
+        self._send()
         if self._is_lost:
             raise _left()
         return True
