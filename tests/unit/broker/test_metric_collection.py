@@ -35,10 +35,14 @@ class World:
         self.replicas: tuple[ReplicaStatus, ...] = ()
         self.disk = DISK
         self.refreshed = 0
-        self.collection = Collection(1, self.statuses, self.refresh, self.clock, lambda: 0.0)
+        self.collection = Collection(1, self.parts, self.refresh, self.clock, lambda: 0.0)
 
     async def refresh(self) -> None:
         self.refreshed += 1
+
+    def parts(self) -> dict[str, Any]:
+        statuses = self.statuses()
+        return {name: SimpleNamespace(status=lambda s=s: s) for name, s in statuses.items()}
 
     def statuses(self) -> dict[str, object]:
         parts = ("runtime", "share", "groups", "transactions", "cleaner", "retention", "controller")

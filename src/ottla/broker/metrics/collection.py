@@ -17,6 +17,7 @@ from ottla.broker.metrics import catalog
 from ottla.broker.metrics.catalog import Of, Reads
 from ottla.broker.metrics.samples import NO_LABELS, Family, Labels, Metric
 from ottla.broker.partitions.replica_status import ReplicaStatus
+from ottla.broker.runtime.part import BrokerPart
 
 # Partitions or readers that are taken in one turn of the loop: about a millisecond.
 _SLICE: Final = 100
@@ -27,7 +28,6 @@ _MEASURED_MS: Final = 30_000
 _MEASUREMENTS: Final = 120
 
 T = TypeVar("T")
-Statuses = Callable[[], Mapping[str, object]]
 # The values of a metric, and the function that finds the next one.
 _Column = tuple[list[float], Callable[[Any], float]]
 
@@ -38,13 +38,13 @@ class Collection:
     def __init__(
         self,
         broker_id: int,
-        statuses: Statuses,
+        parts: Callable[[], Mapping[str, BrokerPart]],
         refresh: Callable[[], Awaitable[None]],
         clock: Clock,
         worked_s: Callable[[], float],
     ) -> None:
         self._broker_id = broker_id
-        self._statuses = statuses
+        self._parts = parts
         self._refresh = refresh
         self._clock = clock
         self._worked_s = worked_s
@@ -79,7 +79,10 @@ class Collection:
 
     async def _collect(self) -> None:
         self._families = {}
-        statuses = SimpleNamespace(**self._statuses())
+        statuses = SimpleNamespace()
+        for name, part in self._parts().items():
+            setattr(statuses, name, part.status())
+            await asyncio.sleep(0)
         self._broker(statuses)
         self._disk(statuses)
         await self._replicas(statuses)

@@ -1,12 +1,12 @@
 """The part of a broker that hands out its metrics."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.broker.metrics.collection import Collection, Statuses
+from ottla.broker.metrics.collection import Collection
 from ottla.broker.metrics.endpoint import Endpoint
 from ottla.broker.metrics.samples import exposition
 from ottla.broker.runtime.part import BrokerPart
@@ -29,7 +29,7 @@ class MetricsStatus:
 class MetricsPart(BrokerPart):
     """Serves the metrics for Prometheus, sends them by OTLP, or both, as the settings say.
 
-    It reads what `statuses` returns, and nothing else; `refresh` is called before. Without its
+    It reads the statuses of `parts`, and nothing else; `refresh` is called before. Without its
     settings nothing is imported, started or computed.
     """
 
@@ -38,14 +38,14 @@ class MetricsPart(BrokerPart):
         settings: BrokerSettings,
         runtime: Runtime,
         cluster_id: str,
-        statuses: Statuses,
+        parts: Callable[[], Mapping[str, BrokerPart]],
         refresh: Callable[[], Awaitable[None]],
     ) -> None:
         self._settings = settings
         self._runtime = runtime
         self._cluster_id = cluster_id
         self._collection = Collection(
-            settings.broker_id, statuses, refresh, runtime.clock, runtime.watch.worked_s
+            settings.broker_id, parts, refresh, runtime.clock, runtime.watch.worked_s
         )
         self._endpoint: Endpoint | None = None
         # The exporter of OTLP; its module is imported only if it is used.

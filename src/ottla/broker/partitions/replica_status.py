@@ -50,7 +50,8 @@ def replica_status(partition: Partition) -> ReplicaStatus:
     if image is not None:
         leader, replicas, in_sync = image.leader, len(image.replicas), len(image.isr)
         preferred = is_leader and image.replicas[0] == leader
-    records_in, bytes_in = traffic.appended(log)
+    size_bytes = log.size_bytes
+    records_in, bytes_in = traffic.appended(log, size_bytes)
     return ReplicaStatus(
         partition.topic_partition.topic,
         partition.topic_partition.partition,
@@ -63,7 +64,7 @@ def replica_status(partition: Partition) -> ReplicaStatus:
         log.log_start_offset,
         partition.high_watermark,
         log.log_end_offset,
-        log.size_bytes,
+        size_bytes,
         len(log.segments),
         preferred,
         is_leader and partition.under_min_isr,

@@ -31,21 +31,24 @@ class Traffic:
 
     def begin(self, log: Log) -> None:
         """Count appends from now on: this broker leads."""
-        self._appended = self.appended(log)
-        self._began = _position(log)
+        self._appended, self._began = self.appended(log, log.size_bytes), _position(log)
 
     def end(self, log: Log) -> None:
         """Stop counting appends: this broker leads no more, or the log is about to be replaced."""
-        self._appended, self._began = self.appended(log), None
+        self._appended, self._began = self.appended(log, log.size_bytes), None
 
-    def appended(self, log: Log) -> tuple[int, int]:
-        """Return the records (offsets) and bytes appended while this broker led."""
+    def appended(self, log: Log, size_bytes: int) -> tuple[int, int]:
+        """Return the records (offsets) and bytes appended while this broker led.
+
+        `size_bytes` is that of the log, which callers have.
+        """
         if self._began is None:
             return self._appended
-        records, size = _position(log)
+        (records, total_bytes), (since, since_bytes) = self._appended, self._began
+        size_bytes += log.segments.removed_bytes
         return (
-            self._appended[0] + max(0, records - self._began[0]),
-            self._appended[1] + max(0, size - self._began[1]),
+            records + max(0, log.log_end_offset - since),
+            total_bytes + max(0, size_bytes - since_bytes),
         )
 
 

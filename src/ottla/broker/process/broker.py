@@ -160,7 +160,9 @@ class Broker:
             RegistrationPart(settings, parts, self.serving.listeners, self._stop_mode)
         )
         self.metrics = await enter(
-            MetricsPart(settings, runtime, self.storage.cluster_id, self.status, parts.lags.refresh)
+            MetricsPart(
+                settings, runtime, self.storage.cluster_id, self._by_name, parts.lags.refresh
+            )
         )
         for part in self._by_name().values():
             part.begin()

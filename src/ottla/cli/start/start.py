@@ -136,7 +136,7 @@ def start(
             return
         click.echo(f"Ottla serves on {address}, data in {folders}")
         click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")
-        _say_metrics(settings)
+        _say_metrics(settings, port=broker.metrics.status().port)
         _say_if_plain()
         _instruct(made, [address])
 
@@ -232,10 +232,12 @@ def _announce(
         _instruct(made, addresses)
 
 
-def _say_metrics(*brokers: BrokerSettings) -> None:
-    addresses = [settings.text(METRICS) for settings in brokers if settings.text(METRICS)]
-    if addresses:
-        click.echo(f"metrics for Prometheus: {', '.join(f'http://{a}/metrics' for a in addresses)}")
+def _say_metrics(*brokers: BrokerSettings, port: int = 0) -> None:
+    """Print where the metrics are; `port` is the actual one, where that is known."""
+    places = [settings.text(METRICS).rpartition(":") for settings in brokers]
+    urls = [f"http://{host}:{port or asked}/metrics" for host, colon, asked in places if colon]
+    if urls:
+        click.echo(f"metrics for Prometheus: {', '.join(urls)}")
 
 
 def _say_if_plain() -> None:
