@@ -16,6 +16,13 @@ ROW_BYTES = 400
 PAGE_BYTES = 64 << 10
 _ROW_HEADERS, _PAGE_HEADERS = 5, 500
 _HEX_LINE = 16
+# Characters that a page would drop, or that change the direction of the text around them; their
+# escapes are shown instead.
+_VISIBLE = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F),
+                 *range(0x2066, 0x206A))
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,10 @@ def shown_record(record: Record, form: str, *, whole: bool) -> ShownRecord:
         shown_content(record.key, form, most, whole=whole),
         shown_content(record.value, form, most, whole=whole),
         tuple(
-            (name[:ROW_BYTES], shown_content(content, "auto", ROW_BYTES, whole=False))
+            (
+                name[:ROW_BYTES].translate(_VISIBLE),
+                shown_content(content, "auto", ROW_BYTES, whole=False),
+            )
             for name, content in shown
         ),
         len(headers) - len(shown),
@@ -90,14 +100,14 @@ def shown_content(content: bytes | None, form: str, most: int, *, whole: bool) -
     if form in ("auto", "json") and whole and not is_cut:
         indented = _indented(first)
         if indented is not None:
-            return ShownContent("json", indented, size, is_cut=False)
+            return ShownContent("json", indented.translate(_VISIBLE), size, is_cut=False)
     text = _text(first, is_cut=is_cut)
     if form == "hex" or (form != "text" and text is None):
         shown = _dump(first) if whole else first[: most // 4].hex(" ")
         return ShownContent("hex", shown, size, is_cut=is_cut or (not whole and size > most // 4))
     if text is None:
         text = first.decode("utf-8", "backslashreplace")
-    return ShownContent("text", text, size, is_cut=is_cut)
+    return ShownContent("text", text.translate(_VISIBLE), size, is_cut=is_cut)
 
 
 def _text(content: bytes, *, is_cut: bool) -> str | None:

@@ -9,7 +9,8 @@ import ottla.testing
 from tests.system.console.pages import WindowMaker, a_browser, console, windows
 
 
-@pytest.fixture(scope="session")
+# Of the package: its driver has an event loop, beside which other tests could start none.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     yield from a_browser()
 
