@@ -255,6 +255,7 @@ def stuck(s: Scene) -> Given:
 @scene(44)
 def dead_job(s: Scene) -> Given:
     s.topic("dead")
+    s.stand("held-back", "dead", 0)
     _kept.append(s.begun("dead", "dead-job"))
     return None
 
@@ -268,6 +269,30 @@ def unreachable(s: Scene) -> Given:
     address = "PLAINTEXT://no-such-host.invalid:9092"
     s.own = ottla.testing.Broker(settings={"advertised.listeners": address})
     s.until_answered.enter_context(s.own)
+    return None
+
+
+@scene(37)
+def hung(s: Scene) -> Given:
+    """A member that may not reset, at an offset that the log does not have."""
+    s.topic("hanging")
+    s.send("hanging", b"value")
+    s.stand("hung", "hanging", 999)
+    member = Consumer(
+        {
+            "bootstrap.servers": s.broker.bootstrap,
+            "group.id": "hung",
+            "client.id": "adder",
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    s.until_answered.callback(member.close)
+    member.subscribe(["hanging"])
+    while (message := member.poll(0.1)) is None:
+        pass
+    assert message.error() is not None
     return None
 
 
