@@ -43,6 +43,7 @@ _COMMANDS = {
     "token": ("ottla.cli.token:token", "Make tokens to log in with."),
     "certs": ("ottla.cli.certs:certs", "Make certificates for a laptop."),
     "store": ("ottla.cli.store:store", "Protect the nodes in ZooKeeper."),
+    "mcp": ("ottla.cli.mcp:mcp", "Let an agent look at a cluster."),
     "undo": ("ottla.cli.undo:undo", "List what can be undone, and undo it."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),

@@ -12,7 +12,7 @@ from ottla.metadata.quota_entity import QuotaEntity
 from ottla.operations.undo import carry_out_undo, effect, plan_undo, subject, undoable
 
 FAST = ProducerOptions(request_timeout_ms=1_000, retry_backoff_ms=20)
-TOOL = AdminOptions(client_id="ottla-cli")
+TOOL = AdminOptions(client_id="ottla-cli", request_timeout_ms=5_000)
 PLACE = TopicPartition("orders", 0)
 ALICE = QuotaEntity(user="alice")
 
