@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,11 @@ def _audit_folder(given: str | None) -> str:
     return str(Path(given or f"{state}/ottla/mcp").absolute())
 
 
-def _open_audit(folder: str, bootstrap: str) -> AuditFiles:
-    """Open an audit log that no other server writes to. Raises OttlaError."""
+def _open_audit(folder: str, bootstrap: str) -> tuple[AuditFiles, Callable[[Event], Event]]:
+    """Open an audit log that no other server writes to; also return what adds time and server.
+
+    Raises OttlaError.
+    """
 
     def stamp(event: Event) -> Event:
         time = iso(current_clock().now_ms())
@@ -44,7 +47,7 @@ def _open_audit(folder: str, bootstrap: str) -> AuditFiles:
             if error.code is not ErrorCode.INVALID_CONFIG:
                 raise
             continue
-        return files
+        return files, stamp
     raise OttlaError(
         ErrorCode.INVALID_CONFIG,
         f"{_SERVERS_MAX} servers write their audit logs to {folder}: stop some, or name another "
@@ -75,14 +78,14 @@ def mcp(bootstrap: str, audit_dir: str | None) -> None:
             f"the MCP server needs a library that is missing, {error.name}: "
             "pip install 'ottla[mcp]'",
         ) from None
-    files = _open_audit(_audit_folder(audit_dir), bootstrap)
+    files, stamp = _open_audit(_audit_folder(audit_dir), bootstrap)
 
     async def audit(tool: str, arguments: Mapping[str, Any], outcome: str) -> None:
         shown = {name: bounded(str(value)) for name, value in arguments.items()}
         event: Event = {"event": "tool", "tool": tool, "arguments": shown, "outcome": outcome}
 
         def write() -> None:
-            files.append([event])
+            files.append([stamp(event)])
             files.sync()
 
         await asyncio.to_thread(write)
