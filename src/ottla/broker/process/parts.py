@@ -10,6 +10,7 @@ from ottla.base.ids import TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.access.part import AccessPart
 from ottla.broker.audit.audit import new_audit
+from ottla.broker.canary.canary import Canary
 from ottla.broker.cluster.orders import Control
 from ottla.broker.cluster.part import ClusterPart
 from ottla.broker.compaction.cleaner import Cleaner
@@ -168,6 +169,9 @@ class Parts:
         )
         self.cleaner = Cleaner(
             settings, runtime, partitions, directories, self.replication.flusher, removals
+        )
+        self.canary = Canary(
+            settings, runtime, view, peers, partitions, self.groups, self.metadata.topics
         )
         self._subscribe()
 
