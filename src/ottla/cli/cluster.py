@@ -284,7 +284,7 @@ def cleaner_row(cleaner: CleanerStatus) -> dict[str, Any]:
 def ready(
     context: click.Context, prove: bool, brokers: int, timeout: int, bootstrap: str, form: str
 ) -> None:
-    """Wait until the cluster is ready; exit with 1 if it is not in time, and say why.
+    """Wait until the cluster is ready, or say what is not.
 
     \b
     ottla cluster ready
@@ -293,6 +293,7 @@ def ready(
     Ready: every broker answers, and every partition has a leader. With --prove, a record was also
     written to each broker with acks=all, is on all replicas, and was read back. The records are in
     the topic __ottla_canary, which is created on first use. Their times show the brokers' clocks.
+    If the cluster is not ready in time, the exit code is 1.
     """  # noqa: D301
     proofs = asyncio.run(wait_until_ready(bootstrap, brokers, timeout / 1000, proves=prove))
     failed = any(proof.failure is not None for proof in proofs)
