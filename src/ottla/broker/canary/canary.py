@@ -145,9 +145,14 @@ class Canary(BrokerPart):
         index = partition_of(target, lists)
         try:
             async with asyncio.timeout(_TIMEOUT_MS / 1000):
-                if topic is None or index is None:
-                    await self._extend(image, lists)
-                elif topic.partitions[index].leader == target:
+                added = missing(list(image.brokers), lists)
+                if added and self._view.broker_id == min(image.brokers):
+                    await self._extend(lists, added)
+                elif (
+                    topic is not None
+                    and index is not None
+                    and topic.partitions[index].leader == target
+                ):
                     # Else it has just started, or stops: it leads again soon.
                     self._target = target
                     await self._round(target, topic, index)
@@ -158,11 +163,10 @@ class Canary(BrokerPart):
             )
             self._report(f"no proof of broker {target}: {why}")
 
-    async def _extend(self, image: ClusterImage, lists: list[tuple[BrokerId, ...]]) -> None:
-        """Create the topic, or add partitions for brokers without one: the first broker does."""
-        if self._view.broker_id != min(image.brokers, default=-1):
-            return
-        added = missing(list(image.brokers), lists)
+    async def _extend(
+        self, lists: list[tuple[BrokerId, ...]], added: list[tuple[int, ...]]
+    ) -> None:
+        """Create the topic, or add partitions for brokers without one."""
         if lists:
             await self._topics.grow(TOPIC, len(lists) + len(added), added)
             return
