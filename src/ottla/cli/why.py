@@ -29,12 +29,11 @@ from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, 
 from ottla.diagnosis.decisions import (
     ABOUT_ISR,
     ABOUT_LEADER,
-    first_cause,
-    rebalance_lines,
     rebalances_of,
     story_of,
 )
 from ottla.diagnosis.deletions import deletion_of
+from ottla.diagnosis.rebalances import first_cause, rebalance_lines
 from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
 from ottla.diagnosis.settings import SOURCE_WORDS
 from ottla.diagnosis.transactions import stable_offset_of

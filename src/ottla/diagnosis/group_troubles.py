@@ -13,8 +13,8 @@ from ottla.client.admin.clients import ClientDelays, ClientFailure, ClientUse
 from ottla.client.admin.groups import SHARE, GroupDescription
 from ottla.client.common.errors import UnsupportedByBroker
 from ottla.diagnosis.clients import failure_words
-from ottla.diagnosis.decisions import first_cause
 from ottla.diagnosis.groups import GroupPosition, listed_group, positions, total_lag
+from ottla.diagnosis.rebalances import first_cause
 from ottla.diagnosis.retention import in_words
 from ottla.diagnosis.transactions import BlockingTransaction, blocking_transactions
 from ottla.wire.messages.decisions import DescribedRebalance

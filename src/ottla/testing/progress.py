@@ -11,7 +11,7 @@ from ottla.base.quantities import counted
 from ottla.broker.handlers.decisions import described_rebalance
 from ottla.broker.partitions.waiters import Woken
 from ottla.broker.process.parts import Parts
-from ottla.diagnosis.decisions import rebalance_lines
+from ottla.diagnosis.rebalances import rebalance_lines
 from ottla.group.model.turn import GroupDecision
 from ottla.testing.group_view import GroupView, all_groups, has_unread, shard_of, view
 

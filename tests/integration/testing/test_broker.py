@@ -130,6 +130,15 @@ def test_having_ottla_installed_costs_other_test_runs_nothing() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_a_broker_of_tests_needs_no_client() -> None:
+    """A client would take a fifth of a second more to import."""
+    code = (
+        "import sys, ottla.testing.broker;"
+        "assert not [m for m in sys.modules if m.startswith('ottla.client')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_secure_broker_serves_those_who_log_in(
     ottla_secure_broker: "ottla.testing.Broker",
 ) -> None:

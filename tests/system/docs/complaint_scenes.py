@@ -96,6 +96,19 @@ def nothing(_: Scene) -> Given:
     return None
 
 
+@scene(64)
+def agent(_: Scene) -> Given:
+    """An agent that asks which tools there are."""
+    client = {"name": "agent", "version": "1"}
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    messages = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    return "".join(f"{json.dumps(message)}\n" for message in messages).encode()
+
+
 @scene(1)
 def fast_test(s: Scene) -> Given:
     (s.folder / "test_fast.py").write_text(

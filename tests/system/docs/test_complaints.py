@@ -13,7 +13,7 @@ import pytest
 
 import ottla.testing
 from tests.system.cli.command_here import CommandHere
-from tests.system.cli.ottla_command import Answer
+from tests.system.cli.ottla_command import Answer, Command
 from tests.system.cli.threaded_cluster import ThreadedCluster
 from tests.system.docs.complaint_scenes import OF_CLUSTER, SCENES, Scene
 
@@ -60,6 +60,8 @@ def answer_to(scene: Scene, one: dict[str, Any], given: bytes | None) -> Answer:
             lines = [running.stdout.readline() for _ in range(one["lines"])]
             running.send_signal(signal.SIGINT)
             return Answer(running.wait(), "".join(lines), "")
+    if words[0] == "mcp":
+        return Command(bootstrap).try_to(*words, stdin=given or b"")
     return CommandHere(bootstrap).try_to(*words, stdin=given or b"")
 
 

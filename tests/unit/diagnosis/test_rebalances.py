@@ -1,6 +1,6 @@
 """What is said first of a rebalance."""
 
-from ottla.diagnosis.decisions import first_cause
+from ottla.diagnosis.rebalances import first_cause
 from ottla.wire.messages.decisions import DescribedRebalance, RebalanceCause
 
 
