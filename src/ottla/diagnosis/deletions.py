@@ -104,10 +104,15 @@ def _decided(one: DeletionEvidence) -> Iterator[str]:
     lived_ms = max(0, one.at_ms - one.arrived_ms)
     if one.by.startswith("retention.ms") and one.arrived_ms - one.newest_ms > lived_ms:
         yield (
-            f"so it was kept for only {span_words(lived_ms)}, because its timestamp was already "
-            f"{span_words(one.arrived_ms - one.newest_ms)} old: mend the producer's timestamps, or "
+            f"so it was kept for only {_span(lived_ms)}, because its timestamp was already "
+            f"{_span(one.arrived_ms - one.newest_ms)} old: mend the producer's timestamps, or "
             "count from arrival with ottla.retention.by=append"
         )
+
+
+def _span(span_ms: int) -> str:
+    """Return a span in words; from one second on, in whole seconds."""
+    return span_words(span_ms - span_ms % 1000 if span_ms >= 1000 else span_ms)
 
 
 async def _absent(admin: Admin, name: TopicPartition, offset: int) -> DeletionDiagnosis:

@@ -30,6 +30,7 @@ from ottla.wire.api import ApiKey, key_name
 from ottla.wire.frames import RequestHeader
 from ottla.wire.messages import configs
 from ottla.wire.messages.acls import CreateAclsRequest
+from ottla.wire.messages.client_use import ClientDelaysRequest, ClientUsageRequest
 from ottla.wire.messages.decisions import DescribeDecisionsRequest, DescribeRebalancesRequest
 from ottla.wire.messages.delegation_tokens import (
     CreateDelegationTokenRequest,
@@ -68,6 +69,8 @@ READING = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_CONFIGS,
+    ClientDelaysRequest.__api_key__,
+    ClientUsageRequest.__api_key__,
     DescribeDecisionsRequest.__api_key__,
     ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_GROUPS,
