@@ -1,7 +1,7 @@
 """Dynamic settings: stored, applied at once, and described with their sources."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
 
 from ottla.base.clock import Clock
@@ -104,14 +104,18 @@ class Configs:
         """Return how many stored settings this broker refuses."""
         return len(self._ignored)
 
-    def describe(self, kind: int, name: str) -> list[Resolved]:
-        """Return all settings of a resource, except internal ones, by name. Raises OttlaError."""
+    def describe(self, kind: int, name: str, keys: Collection[str] = ()) -> list[Resolved]:
+        """Return all settings of a resource, except internal ones, by name. Raises OttlaError.
+
+        With `keys`, a topic's other settings are left out, which saves resolving them.
+        """
         match kind:
             case ResourceType.TOPIC:
                 topic = self._topic(name)
                 return [
                     topic_value(key, topic.configs, self._settings)
                     for key in _described(TOPIC_SETTINGS)
+                    if not keys or key in keys
                 ]
             case ResourceType.BROKER:
                 return self._describe_broker(name)

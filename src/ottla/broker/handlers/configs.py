@@ -93,11 +93,11 @@ class DescribeConfigs(Handler):
     def _describe(
         self, resource: DescribeConfigsResource, body: DescribeConfigsRequest
     ) -> DescribeConfigsResult:
+        keys = set(resource.configuration_keys or ())
         try:
-            described = self.configs.describe(resource.resource_type, resource.resource_name)
+            described = self.configs.describe(resource.resource_type, resource.resource_name, keys)
         except OttlaError as error:
             return _failed(resource, error.code, error.message)
-        keys = set(resource.configuration_keys or ())
         return DescribeConfigsResult(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
