@@ -21,7 +21,7 @@ A page is added in four steps:
    `visit.go(address(…), *sentences)`, whose sentences the next page shows. An OttlaError that
    escapes becomes a page that says what is wrong.
 3. The module is added to `MODULES` in `app`, and its `MENU`, if it has one, to `MENU` there.
-4. The template, in `pages/`, extends `base.html` and uses the macros of `parts.html`: `section`
+4. The template, in `pages/`, extends the base and uses the macros of `pages/parts.html`: `section`
    shows a part or what is wrong with it, `form` begins a form with its token. Scripts and styles
    are only those of `static/`: the browser runs and applies nothing inside a page. Tests are in
    `tests/system/console`; `pages.py` there has what they share.

@@ -51,6 +51,8 @@ def test_a_command_in_a_document_parses(
     (tmp_path / "client.properties").write_text("security.protocol=PLAINTEXT\n")
     for schema in ("order.proto", "new.avsc"):
         (tmp_path / schema).touch()
+    for file in ("console.pem", "console.key", "masks.toml"):
+        (tmp_path / file).touch()
     monkeypatch.chdir(tmp_path)
     command: click.Command = cli
     words = shlex.split(line, comments=True)[1:]
