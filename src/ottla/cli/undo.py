@@ -70,11 +70,11 @@ async def undo(admin: Admin, change_id: str, yes: bool, force: bool, form: str) 
 
 
 def _row(change: RecordedChange) -> dict[str, Any]:
-    who = change.principal.removeprefix("User:")
+    author = change.principal.removeprefix("User:")
     return {
         "id": change.id,
         "when": iso(change.at_ms),
-        "by": f"{who} ({change.client_id} at {change.host})" if change.host else "unknown",
+        "by": f"{author} ({change.client_id} at {change.host})" if change.host else "unknown",
         "change": subject(change),
         "undo": effect(change),
         "until": iso(change.until_ms) if change.until_ms >= 0 else None,

@@ -1,4 +1,4 @@
-"""Serves the console over HTTP, in this process, until it is told to stop by a signal."""
+"""Serves the console over HTTP, in this process, until a signal stops it."""
 
 import asyncio
 import logging

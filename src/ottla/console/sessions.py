@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from ottla.client import Admin
 from ottla.client.connection.security import ClientConfig
 
-# A session that nobody used for so long ends; pages that refresh themselves do not count.
+# A session that was not used for so long ends; pages that refresh themselves do not count.
 IDLE_S = 30 * 60
 _SESSIONS_MAX = 1_000
 _NOTES_MAX = 20

@@ -40,8 +40,8 @@ class Progress(Woken):
     async def until(self, check: Check, groups: Iterable[str], timeout_s: float) -> None:
         """Return when `check` returns None.
 
-        Raises TimeoutError, which says what is missing and tells the story of `groups`, or of all
-        groups if there are none.
+        Raises TimeoutError, which says what is missing and what happened to `groups`, or to
+        all groups if there are none.
         """
         if check() is None:
             return

@@ -21,7 +21,7 @@ from ottla.broker.runtime.part import BrokerPart
 
 # Partitions or readers that are taken in one turn of the loop: about a millisecond.
 _SLICE: Final = 100
-# Samples younger than this are given again, to whoever asks.
+# Samples younger than this are given to the next reader, too.
 _FRESH_MS: Final = 1_000
 # The forecast of a full disk is a line through an hour of measurements, at most one in 30 s.
 _MEASURED_MS: Final = 30_000

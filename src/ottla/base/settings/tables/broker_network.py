@@ -50,7 +50,7 @@ NETWORK: tuple[Setting, ...] = (
             differs="Kafka has no such setting: Log4j's file has the layout."),
     Setting("metrics.listen", STRING, "", HOST_PORT, READ_ONLY,
             "Address, host:port, at which Prometheus reads metrics over HTTP (path /metrics); "
-            "empty for none. Everyone who reaches it reads the names of topics and groups.",
+            "empty for none. Any program that reaches it can read the names of topics and groups.",
             differs="Kafka has no such setting: an agent in its JVM serves metrics."),
     Setting("metrics.otlp.endpoint", STRING, "", None, READ_ONLY,
             "OpenTelemetry collector to which metrics are sent by OTLP over HTTP, such as "
