@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ottla.base.chance import random_bytes
 from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.private_files import exposed_folder
 from ottla.base.settings import BrokerSettings
@@ -191,7 +192,15 @@ async def configured_store(settings: BrokerSettings, filesystem: FileSystem) -> 
         return await connect(address, access=store_access(settings))
     if filesystem.in_memory:
         return MemoryStore()
-    folder = settings.log_dirs[0]
+    folder, *others = settings.log_dirs
+    if not filesystem.exists(f"{folder}/{_STORE_FILE}"):
+        for other in others:
+            if filesystem.exists(f"{other}/{_STORE_FILE}"):
+                raise OttlaError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"the state of the cluster is in {other}/{_STORE_FILE}, but the first of "
+                    f"log.dirs is {folder}: name {other} first, or topics would be missing",
+                )
     try:
         filesystem.mkdir(folder)
     except OSError as error:
