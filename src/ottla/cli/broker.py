@@ -100,7 +100,7 @@ def drain(
 async def log_level(
     admin: Admin, area: str, level: str | None, ids: tuple[int, ...], form: str
 ) -> None:
-    """Show or set the log level of AREA on all brokers, until they stop.
+    """Show or set the log level of AREA on all brokers.
 
     \b
     ottla broker log-level
@@ -108,7 +108,8 @@ async def log_level(
     ottla broker log-level replica default --broker 2
 
     AREA is the beginning of a part of loggers' names: `replica` has ottla.broker.replication and
-    all below it. The level `default` is that of the logger above. Needs ALTER on the cluster.
+    all below it. The level `default` is that of the logger above. A broker that starts again
+    has its first levels again. Needs ALTER on the cluster.
     """  # noqa: D301
     found = await log_levels(admin, area, level or "", ids)
     rows = [{"broker": one.broker_id, "logger": one.logger, "level": one.level} for one in found]
@@ -184,7 +185,7 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
 @connected
 @options.output
 async def restart(admin: Admin, broker_id: int, timeout: int, form: str) -> None:
-    """Restart one of several brokers of `ottla start`, on this machine.
+    """Restart a broker of `ottla start` on this machine.
 
     \b
     ottla broker restart 2

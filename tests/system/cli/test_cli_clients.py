@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
 
 import ottla.testing
 from ottla.base.ids import TopicPartition as OffsetOf
@@ -25,6 +25,22 @@ def write(bootstrap: str, topic: str, client_id: str, count: int = 1) -> None:
     for _ in range(count):
         producer.produce(topic, b"x" * 100)
         assert producer.flush(60) == 0
+
+
+def test_a_member_of_a_share_group_reads_a_topic(
+    run: Command, broker: ottla.testing.Broker, make_topic: Callable[..., str]
+) -> None:
+    """Else a topic that only share groups read would look unused."""
+    topic = make_topic()
+    consumer = ShareConsumer({"bootstrap.servers": broker.bootstrap, "group.id": "tasks"})
+    consumer.subscribe([topic])
+    # It begins at the end of the log.
+    while not consumer.poll(1):
+        write(broker.bootstrap, topic, "billing")
+    answer = run("topic", "users", topic, "-o", "json").json
+    (read,) = [one for one in answer["users"] if one["direction"] == "fetch"]
+    consumer.close()
+    assert read["size_bytes"] > 161
 
 
 def test_the_users_of_a_topic_are_shown_for_any_client(

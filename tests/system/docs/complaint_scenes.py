@@ -98,15 +98,11 @@ def nothing(_: Scene) -> Given:
 
 @scene(64)
 def agent(_: Scene) -> Given:
-    """An agent that asks which tools there are."""
+    """An agent that connects."""
     client = {"name": "agent", "version": "1"}
     opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    messages = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-    ]
-    return "".join(f"{json.dumps(message)}\n" for message in messages).encode()
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
+    return f"{json.dumps(message)}\n".encode()
 
 
 @scene(1)

@@ -44,6 +44,8 @@ class DelayedShareFetch(Woken):
         self._results: dict[SessionSlot, SlotResult] = {}
         self._partitions: list[Partition] = []
         self._served: list[ServedPartition] = []
+        # The topics that were read, and the size of the records found.
+        self._read: list[tuple[str, int]] = []
         self._deadline: Deadline | None = None
         self._done = False
 
@@ -127,11 +129,14 @@ class DelayedShareFetch(Woken):
                 result.code, result.message = error.code, error.message
                 urgent = True
                 continue
+            topic = served.partition.topic
             if found is None:
+                self._read.append((topic, 0))
                 continue
             portion, acquired = found
             result = self._results.setdefault(slot, SlotResult())
             result.data, result.acquired = portion.covering(acquired), acquired
+            self._read.append((topic, len(result.data)))
             bytes_left -= len(result.data)
             records_left -= sum(each.last - each.first + 1 for each in acquired)
             served_slots.append(slot)
@@ -165,6 +170,9 @@ class DelayedShareFetch(Woken):
             responses=fetch_topics(results),
         )
         self._new_leaders.add_to_share(self._request, response)
+        if (use := self._request.use) is not None:
+            size = sum(found for _, found in self._read)
+            use.count_fetch(self._request.client_id, self._read, size)
         self._request.reply(response)
 
     def _finish(self) -> None:
