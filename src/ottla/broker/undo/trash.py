@@ -1,8 +1,8 @@
 """The trash: deleted topics whose records an undo can bring back, until their time is over.
 
-A topic is in the trash while its node below `/ottla/trash` exists. The node is
-removed after its time, or because a disk has too little room, and always before any record, so that
-no undo finds half of a topic. Each broker removes the logs of topics that are neither in the trash nor in use.
+A topic is in the trash while its node below `/ottla/trash` exists. The node is removed after its
+time, or because a disk has too little room, and always before any record, so that no undo finds
+half of a topic. Each broker removes the logs of topics that are neither in the trash nor in use.
 """
 
 import logging
