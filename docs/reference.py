@@ -20,7 +20,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.tables.setting import Setting, Use
 from ottla.broker.metrics.catalog import SECTIONS
-from ottla.broker.metrics.samples import Kind
+from ottla.broker.metrics.samples import SampleKind
 from ottla.cli.command import cli
 from ottla.client import Admin, Consumer, Producer
 from ottla.client.admin import AdminOptions
@@ -317,7 +317,7 @@ def metrics() -> str:
         lines += [f"## {section.title}", "", "| metric | labels | it is |", "|---|---|---|"]
         for metric in section.metrics:
             labels = ", ".join(f"`{label}`" for label in metric.labels)
-            kind = "" if metric.kind is Kind.GAUGE else " (counter)"
+            kind = "" if metric.kind is SampleKind.GAUGE else " (counter)"
             lines.append(f"| `{metric.name}`{kind} | {labels} | {metric.help} |")
         lines.append("")
     return "\n".join(lines)

@@ -19,11 +19,11 @@ from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
 from ottla.cli.text.words import interval
 from ottla.client.admin import Admin
-from ottla.operations.log_levels import log_levels
 from ottla.operations.moves import carry_out, to_json
 from ottla.operations.placement import plan_drain
 from ottla.operations.restart import pids
 from ottla.operations.restart import restart as restart_broker
+from ottla.operations.settings import log_levels
 
 
 @click.group()

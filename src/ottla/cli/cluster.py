@@ -18,7 +18,7 @@ from ottla.client.admin.compaction import CleanerStatus
 from ottla.client.admin.logs import LogDirectory
 from ottla.diagnosis import cluster as cluster_diagnosis
 from ottla.diagnosis.cluster import BrokerLoad, ClusterHealth, broker_loads, live_controller
-from ottla.diagnosis.health import Finding, counts
+from ottla.diagnosis.health import HealthFinding, counts
 from ottla.operations.moves import to_json
 from ottla.operations.placement import BalancePlan, plan_balance
 from ottla.operations.placement import balance as apply_balance
@@ -195,7 +195,7 @@ def _health_answer(found: ClusterHealth) -> dict[str, Any]:
     }
 
 
-def _finding_row(finding: Finding) -> dict[str, Any]:
+def _finding_row(finding: HealthFinding) -> dict[str, Any]:
     return {
         "trouble": finding.trouble,
         "cause": finding.cause,

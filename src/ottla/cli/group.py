@@ -17,7 +17,7 @@ from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import SHARE, GroupDescription, GroupMember
-from ottla.diagnosis.group_troubles import Severity, group_troubles
+from ottla.diagnosis.group_troubles import GroupSeverity, group_troubles
 from ottla.diagnosis.groups import (
     GroupPosition,
     ShareGroupPosition,
@@ -231,7 +231,7 @@ async def why_(admin: Admin, group_id: str, form: str) -> None:
         f"{'unknown' if found.lag is None else found.lag}"
     )
     for one in found.troubles:
-        click.secho(one.what, fg="red" if one.severity is not Severity.NOTE else None)
+        click.secho(one.what, fg="red" if one.severity is not GroupSeverity.NOTE else None)
         click.echo(f"  do  {one.remedy}")
     if not found.troubles:
         click.echo("nothing is wrong as far as the brokers know")

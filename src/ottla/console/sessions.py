@@ -17,7 +17,7 @@ _SESSIONS_MAX = 1_000
 _NOTES_MAX = 20
 
 
-class Session:
+class VisitorSession:
     """A visitor's session. `is_ready`: it has a client, with which pages ask the brokers."""
 
     def __init__(self, admin: Admin | None, config: ClientConfig, now_s: float) -> None:
@@ -58,9 +58,9 @@ class Sessions:
         self._now_s = now_s
         self._idle_s = idle_s
         # The least recently used first.
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[str, VisitorSession] = OrderedDict()
 
-    def find(self, key: str, *, is_used: bool) -> Session | None:
+    def find(self, key: str, *, is_used: bool) -> VisitorSession | None:
         """Return the session with this key; None if there is none, or it has ended."""
         session = self._sessions.get(key)
         if session is not None and is_used:
@@ -68,11 +68,11 @@ class Sessions:
             self._sessions.move_to_end(key)
         return session
 
-    async def new(self) -> Session:
+    async def new(self) -> VisitorSession:
         """Begin a session; if there are too many, end the one that was not used for longest."""
         if self._shared is not None and self._client is None:
             self._client = self._shared()
-        session = Session(self._client, None, self._now_s())
+        session = VisitorSession(self._client, None, self._now_s())
         self._sessions[session.key] = session
         if len(self._sessions) > _SESSIONS_MAX:
             waiting = (one for one in self._sessions.values() if not one.user)
@@ -80,15 +80,15 @@ class Sessions:
         return session
 
     async def log_in(
-        self, before: Session, user: str, admin: Admin, config: ClientConfig
-    ) -> Session:
+        self, before: VisitorSession, user: str, admin: Admin, config: ClientConfig
+    ) -> VisitorSession:
         """Replace a session by one of a user, with another key and token."""
         await self.end(before)
         session = await self.new()
         session.user, session.admin, session.config = user, admin, config
         return session
 
-    async def end(self, session: Session) -> None:
+    async def end(self, session: VisitorSession) -> None:
         """End a session, and close its client if that is its own."""
         self._sessions.pop(session.key, None)
         admin, session.admin = session.admin, None

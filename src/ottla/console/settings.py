@@ -25,7 +25,7 @@ HIDDEN = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """A value that is set somewhere for a setting, and where."""
 
     name: str
@@ -49,7 +49,7 @@ class ExplainedSetting:
     is_read_only: bool
     is_changed: bool
     is_own: bool
-    origins: tuple[Origin, ...]
+    origins: tuple[SettingOrigin, ...]
     explanation: Explanation | None
     documentation: str
 
@@ -76,7 +76,7 @@ def _explained(entry: ConfigEntry, changed: Iterable[str]) -> ExplainedSetting:
         entry.name in changed,
         entry.source is ConfigSource.TOPIC,
         tuple(
-            Origin(name, _shown(value, is_sensitive=entry.is_sensitive), _place(source))
+            SettingOrigin(name, _shown(value, is_sensitive=entry.is_sensitive), _place(source))
             for name, value, source in entry.synonyms
         ),
         own[0] if own else None,

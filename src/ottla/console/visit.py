@@ -18,7 +18,7 @@ from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.client import Admin, Consumer, ConsumerOptions, Producer
 from ottla.client.connection.security import ClientConfig
 from ottla.console.mask import Masks
-from ottla.console.sessions import Session, Sessions
+from ottla.console.sessions import Sessions, VisitorSession
 from ottla.console.templates import rendered
 
 Value = TypeVar("Value")
@@ -135,7 +135,7 @@ class Visit:
     """One request of a browser, by the user of `session`."""
 
     console: Console
-    session: Session
+    session: VisitorSession
     request: Request
     fields: Mapping[str, str] = field(default_factory=dict)
 
@@ -285,7 +285,7 @@ async def _act(handler: Handler, is_open: bool, request: Request) -> Response:
     return _with_cookie(answer, visit)
 
 
-async def _session(console: Console, request: Request) -> Session:
+async def _session(console: Console, request: Request) -> VisitorSession:
     await console.sessions.end_idle()
     found = console.sessions.find(
         request.cookies.get(COOKIE, ""), is_used=_BY_ITSELF not in request.headers

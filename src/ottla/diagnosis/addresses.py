@@ -48,7 +48,7 @@ class Spoken(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class AddressTrouble:
     """Why an address cannot be used, and what helps. `step` is the step that failed."""
 
     step: str
@@ -57,7 +57,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedAddress:
     """A usable address: its open connection, and the end of its certificate in ms, if it has one.
 
     `refused_ips` are IP addresses of the name that clients try before the one that answers.
@@ -68,7 +68,9 @@ class Reached:
     refused_ips: tuple[str, ...]
 
 
-async def try_address(address: Address, security: ClientSecurity) -> Reached | Trouble:
+async def try_address(
+    address: Address, security: ClientSecurity
+) -> ReachedAddress | AddressTrouble:
     """Connect as a client with `security` does. The caller closes the connection."""
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -92,7 +94,7 @@ async def try_address(address: Address, security: ClientSecurity) -> Reached | T
     except ClientError as error:
         return await _explained(address, security, error)
     expires_ms = await _expiry_ms(address, security.tls()) if security.tls else None
-    return Reached(connection, expires_ms, tuple(refused))
+    return ReachedAddress(connection, expires_ms, tuple(refused))
 
 
 def is_loopback(host: str) -> bool:
@@ -108,8 +110,8 @@ def is_loopback(host: str) -> bool:
 # -- the steps
 
 
-def _unresolved(address: Address, why: str) -> Trouble:
-    return Trouble(
+def _unresolved(address: Address, why: str) -> AddressTrouble:
+    return AddressTrouble(
         "name",
         f"the name {address.host} does not resolve on this machine ({why})",
         "correct the name, or add it to DNS or the hosts file of this machine",
@@ -131,16 +133,16 @@ async def _refusal(ip: str, port: int) -> str | None:
     return None
 
 
-async def _unreachable(address: Address, refused: Mapping[str, str]) -> Trouble:
+async def _unreachable(address: Address, refused: Mapping[str, str]) -> AddressTrouble:
     tried = ", ".join(f"{ip}: {why}" for ip, why in refused.items())
     if set(refused.values()) != {"refused"}:
-        return Trouble(
+        return AddressTrouble(
             "connection",
             f"{address} cannot be reached ({tried})",
             "a firewall drops packets, or this network has no way there: see security groups, VPN,"
             " and whether the machine is up",
         )
-    return Trouble(
+    return AddressTrouble(
         "connection",
         f"nothing listens at {address} ({tried})",
         f"start the broker, or correct the port{await _elsewhere(address)}",
@@ -161,7 +163,9 @@ async def _elsewhere(address: Address) -> str:
     return f"; {', '.join(found)}" if found else "; `ottla start` starts a broker"
 
 
-async def _explained(address: Address, security: ClientSecurity, error: ClientError) -> Trouble:
+async def _explained(
+    address: Address, security: ClientSecurity, error: ClientError
+) -> AddressTrouble:
     """Return why the connection of a client failed, by what answers at the port."""
     if isinstance(error, BrokerRefused) or error.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
         return _of_error("login", error)
@@ -169,14 +173,14 @@ async def _explained(address: Address, security: ClientSecurity, error: ClientEr
     has_tls = security.tls is not None
     mismatch = f"{address} speaks {spoken}; this client has security.protocol={security.protocol}"
     if spoken is Spoken.KAFKA and has_tls:
-        return Trouble(
+        return AddressTrouble(
             "protocol",
             mismatch,
             "use the port of a TLS listener, or set security.protocol=PLAINTEXT (SASL_PLAINTEXT if"
             " clients log in) in the client's settings",
         )
     if spoken in (Spoken.KAFKA_TLS, Spoken.TLS) and not has_tls:
-        return Trouble(
+        return AddressTrouble(
             "protocol",
             mismatch,
             "give the client settings with security.protocol=SSL or SASL_SSL and"
@@ -186,26 +190,26 @@ async def _explained(address: Address, security: ClientSecurity, error: ClientEr
         trouble = _of_error("TLS" if has_tls else "login", error)
         names = await _names(address) if has_tls else ""
         shown = f" (its certificate is for {names})" if names else ""
-        return Trouble(trouble.step, trouble.cause + shown, trouble.remedy)
+        return AddressTrouble(trouble.step, trouble.cause + shown, trouble.remedy)
     if spoken is Spoken.SILENT:
-        return Trouble(
+        return AddressTrouble(
             "protocol",
             f"{address} accepts connections and does not answer within {PATIENCE_S:g} s",
             "if it is the broker's port, the broker hangs or is overloaded: see its log and its"
             " process; if not, correct the port",
         )
     said = f" (it sent {seen.decode('latin-1')!r})" if seen else ""
-    return Trouble(
+    return AddressTrouble(
         "protocol",
         f"{address} is not a Kafka listener: it speaks {spoken}{said}",
         "correct the port: `listeners` in the broker's settings has those of Kafka's protocol",
     )
 
 
-def _of_error(step: str, error: ClientError) -> Trouble:
+def _of_error(step: str, error: ClientError) -> AddressTrouble:
     # Ottla's messages have this form: what happened; what to do.
     cause, _, remedy = error.message.partition("; ")
-    return Trouble(step, cause, remedy or "see the broker's log")
+    return AddressTrouble(step, cause, remedy or "see the broker's log")
 
 
 # -- what answers

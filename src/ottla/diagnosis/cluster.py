@@ -15,7 +15,7 @@ from ottla.client.admin.configs import ConfigResourceType
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.cluster import connections_of
 from ottla.client.connection.view import BrokerDescription
-from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
+from ottla.diagnosis.health import HealthFinding, Trouble, counts, disk_findings, findings
 from ottla.diagnosis.partitions import no_answer
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 
@@ -32,7 +32,7 @@ _CORES = "cores"
 
 def too_few_replicas(
     standings: Iterable[PartitionStatus], brokers: int, factors: Mapping[str, int]
-) -> list[Finding]:
+) -> list[HealthFinding]:
     """Report internal topics with fewer replicas than configured and than there are `brokers`.
 
     With the setting `cores`, `brokers` is the number of machines. `factors` has the configured
@@ -45,7 +45,7 @@ def too_few_replicas(
         if len(one.replicas) < wanted:
             found.setdefault((one.name.topic, len(one.replicas), wanted), []).append(one.name)
     return [
-        Finding(
+        HealthFinding(
             Trouble.TOO_FEW_REPLICAS,
             f"{topic} was made with {counted(have, 'replica')}, and {FACTORS[topic]} asks for "
             f"{factors[FACTORS[topic]]}: one broker that is lost may take it along",
@@ -57,9 +57,9 @@ def too_few_replicas(
     ]
 
 
-def cleaner_findings(cleaners: Iterable[CleanerStatus]) -> list[Finding]:
+def cleaner_findings(cleaners: Iterable[CleanerStatus]) -> list[HealthFinding]:
     """Report logs that cannot be cleaned, by broker and reason, and disabled cleaners."""
-    found: list[Finding] = []
+    found: list[HealthFinding] = []
     for cleaner in cleaners:
         if cleaner.logs and not cleaner.threads:
             found.append(_switched_off(cleaner))
@@ -70,8 +70,8 @@ def cleaner_findings(cleaners: Iterable[CleanerStatus]) -> list[Finding]:
     return found
 
 
-def _switched_off(cleaner: CleanerStatus) -> Finding:
-    return Finding(
+def _switched_off(cleaner: CleanerStatus) -> HealthFinding:
+    return HealthFinding(
         Trouble.NOT_COMPACTED,
         f"broker {cleaner.broker_id} compacts nothing, and {counted(cleaner.logs, 'log')} of it "
         "would be: they grow for ever",
@@ -80,14 +80,14 @@ def _switched_off(cleaner: CleanerStatus) -> Finding:
     )
 
 
-def _failed(broker_id: int, why: str, logs: list[FailedCleaning]) -> Finding:
+def _failed(broker_id: int, why: str, logs: list[FailedCleaning]) -> HealthFinding:
     attempts = max(failed.attempts for failed in logs)
     since, again = (
         iso(min(failed.since_ms for failed in logs)),
         iso(min(failed.retry_at_ms for failed in logs)),
     )
     names: tuple[TopicPartition, ...] = tuple(failed.name for failed in logs)
-    return Finding(
+    return HealthFinding(
         Trouble.NOT_COMPACTED,
         f"broker {broker_id} fails since {since}, {counted(attempts, 'time')} in a row: {why}",
         f"nothing is lost, it grows; tried again at {again}, or at once by `ottla topic compact "
@@ -112,7 +112,7 @@ class ClusterHealth:
     topic_count: int
     partition_count: int
     counts: Mapping[str, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[HealthFinding, ...]
     cleaners: tuple[CleanerStatus, ...]
 
 

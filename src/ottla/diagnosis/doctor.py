@@ -22,7 +22,7 @@ from ottla.client.connection.view import Address, parse_bootstrap
 from ottla.diagnosis.addresses import (
     CLIENT_ID,
     PATIENCE_S,
-    Trouble,
+    AddressTrouble,
     is_loopback,
     try_address,
 )
@@ -203,7 +203,7 @@ class _Doctor:
         self, address: Address, whose: str, broker_id: int | None
     ) -> Connection | None:
         tried = await try_address(address, self.security)
-        if isinstance(tried, Trouble):
+        if isinstance(tried, AddressTrouble):
             self._add_unreachable(tried, address, whose, broker_id)
             return None
         if tried.expires_ms is not None:
@@ -221,7 +221,7 @@ class _Doctor:
         return tried.connection
 
     def _add_unreachable(
-        self, tried: Trouble, address: Address, whose: str, broker_id: int | None
+        self, tried: AddressTrouble, address: Address, whose: str, broker_id: int | None
     ) -> None:
         if broker_id is None:
             what, remedy = f"{tried.step} fails", tried.remedy
@@ -348,7 +348,7 @@ class _Doctor:
 
 
 def _remedy_for_advertised(
-    tried: Trouble, address: Address, broker_id: int, bootstrap: tuple[Address, ...]
+    tried: AddressTrouble, address: Address, broker_id: int, bootstrap: tuple[Address, ...]
 ) -> str:
     """Return what helps if clients cannot use the address that a broker advertises."""
     if tried.step in ("TLS", "login", "protocol"):

@@ -11,8 +11,7 @@ from enum import StrEnum
 from ottla.base.quantities import size_words, span_words
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.base.settings.check import LOOKED_AT, MIN_ISR, oddities
-from ottla.diagnosis.health import Finding as HealthFinding
-from ottla.diagnosis.health import Trouble
+from ottla.diagnosis.health import HealthFinding, Trouble
 from ottla.wire.api import key_name
 
 

@@ -26,7 +26,7 @@ _LATELY_MS = 600_000
 _OFTEN = 5
 
 
-class Severity(IntEnum):
+class GroupSeverity(IntEnum):
     """How bad a finding is; the worst is the first."""
 
     LOSING = 0
@@ -39,7 +39,7 @@ class Severity(IntEnum):
 class GroupTrouble:
     """Something that is wrong with a group, and what helps."""
 
-    severity: Severity
+    severity: GroupSeverity
     what: str
     remedy: str
 
@@ -114,14 +114,14 @@ def _of_state(group: GroupDescription, found: Sequence[GroupPosition]) -> Iterat
         behind = total_lag(one.lag for one in found) or 0
         if behind:
             yield GroupTrouble(
-                Severity.STUCK,
+                GroupSeverity.STUCK,
                 f"it has no members, and {counted(behind, 'record')} to read",
                 "start its consumers; if they run, `ottla why rebalance "
                 f"{group.group_id}` says why they left",
             )
     elif "Rebalance" in group.state:
         yield GroupTrouble(
-            Severity.DISTURBED,
+            GroupSeverity.DISTURBED,
             f"it rebalances now ({group.state}): its members wait for each other",
             f"`ottla why rebalance {group.group_id}` names the member that it waits for",
         )
@@ -132,13 +132,13 @@ def _of_positions(group_id: str, found: Iterable[GroupPosition]) -> Iterator[Gro
         loss, name = one.loss, one.name
         if one.end_offset is None:
             yield GroupTrouble(
-                Severity.STUCK,
+                GroupSeverity.STUCK,
                 f"{name} has no leader, or does not exist",
                 f"`ottla why leader {name}`",
             )
         if loss is not None and loss.deleted_unread:
             yield GroupTrouble(
-                Severity.LOSING,
+                GroupSeverity.LOSING,
                 f"{counted(loss.deleted_unread, 'record')} of {name} were deleted before it had "
                 "read them",
                 f"`ottla why retention {name}`; raise retention.ms, or name the group in "
@@ -151,7 +151,7 @@ def _of_positions(group_id: str, found: Iterable[GroupPosition]) -> Iterator[Gro
             and one.lag
         ):
             yield GroupTrouble(
-                Severity.LOSING,
+                GroupSeverity.LOSING,
                 f"its next record of {name} is deleted {in_words(loss.time_left_ms)}, and it "
                 f"has {counted(one.lag, 'record')} to read",
                 f"`ottla config set topic {name.topic} "
@@ -159,14 +159,14 @@ def _of_positions(group_id: str, found: Iterable[GroupPosition]) -> Iterator[Gro
             )
         if one.beyond_end:
             yield GroupTrouble(
-                Severity.STUCK,
+                GroupSeverity.STUCK,
                 f"its committed offset {one.committed} of {name} is {one.beyond_end} beyond the "
                 "end of the log",
                 f"`ottla group reset {group_id} --to-latest --topic {name.topic}:{name.partition}`",
             )
         if one.owner is not None and one.committed is None and one.end_offset:
             yield GroupTrouble(
-                Severity.NOTE,
+                GroupSeverity.NOTE,
                 f"client {one.owner.client_id} reads {name} and has not committed any offset",
                 "look at its enable.auto.commit, or at its calls of commit; after a restart it "
                 "begins where auto.offset.reset says",
@@ -179,7 +179,7 @@ def _of_transactions(
     for one in blocking:
         if group_id in one.groups:
             yield GroupTrouble(
-                Severity.STUCK,
+                GroupSeverity.STUCK,
                 f"a transaction in {one.opened.partition}, open since {iso(one.since_ms)}, hides "
                 f"{counted(one.held_back, 'offset')} from read_committed consumers",
                 one.remedy,
@@ -191,7 +191,7 @@ def _of_failures(group_id: str, delays: ClientDelays, now_ms: int) -> Iterator[G
         if now_ms - one.last_ms > _LATELY_MS or one.code in _USUAL:
             continue
         yield GroupTrouble(
-            Severity.STUCK if one.code in _STUCK else Severity.NOTE,
+            GroupSeverity.STUCK if one.code in _STUCK else GroupSeverity.NOTE,
             f"client {one.client_id}: {failure_words(one)}; since {iso(one.first_ms)}",
             _remedy(group_id, one),
         )
@@ -238,7 +238,7 @@ def _of_members(
             fetched_ms = last_ms.get((topic, member.client_id))
             if fetched_ms is not None and now_ms - fetched_ms > _SILENT_MS:
                 yield GroupTrouble(
-                    Severity.STUCK,
+                    GroupSeverity.STUCK,
                     f"client {member.client_id} at {member.host.removeprefix('/')} owns "
                     f"partitions of {topic}, and has not fetched since {iso(fetched_ms)}",
                     "its process hangs between two polls, or has paused them: look at its stack",
@@ -252,7 +252,7 @@ def _of_rebalances(
     if len(lately) >= _OFTEN:
         cause = first_cause(lately[-1])
         yield GroupTrouble(
-            Severity.DISTURBED,
+            GroupSeverity.DISTURBED,
             f"it rebalanced {len(lately)} times in {span_words(_LATELY_MS)}"
             + (f", last because {cause}" if cause else ""),
             f"`ottla why rebalance {group_id}`",

@@ -33,7 +33,7 @@ class Trouble(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """Partitions with the same trouble and cause, and the remedy. Sentences lack the full stop."""
 
     trouble: Trouble
@@ -55,16 +55,16 @@ _MAKE_ROOM = (
 )
 
 
-def disk_findings(directories: Iterable[LogDirectory]) -> list[Finding]:
+def disk_findings(directories: Iterable[LogDirectory]) -> list[HealthFinding]:
     """Report log directories that refuse appends, or will soon: offline, full, almost full."""
     found = [_finding(one) for one in directories]
     return [finding for finding in found if finding is not None]
 
 
-def _finding(one: LogDirectory) -> Finding | None:
+def _finding(one: LogDirectory) -> HealthFinding | None:
     where = f"{one.path} of broker {one.broker_id}"
     if one.error is not ErrorCode.NONE:
-        return Finding(
+        return HealthFinding(
             Trouble.DIRECTORY_OFFLINE,
             f"{where} failed and serves nothing",
             "see the broker's log for what failed, check the disk, then restart the broker",
@@ -75,7 +75,7 @@ def _finding(one: LogDirectory) -> Finding | None:
         return None  # The broker does not report space: DescribeLogDirs before version 4.
     reserve = reserve_bytes(total)
     if usable < reserve + _BATCH_BYTES:
-        return Finding(
+        return HealthFinding(
             Trouble.DISK_FULL,
             f"{where} has {size_words(usable)} left, and {size_words(reserve)} are reserved for "
             "deletions and restarts: what needs more is refused with KAFKA_STORAGE_ERROR, reads "
@@ -85,7 +85,7 @@ def _finding(one: LogDirectory) -> Finding | None:
         )
     if usable < max(min(_SCARCE_BYTES, total * _SCARCE_SHARE), 2 * reserve):
         share = f"{usable / total:.1%} of {size_words(total)}"
-        return Finding(
+        return HealthFinding(
             Trouble.DISK_ALMOST_FULL,
             f"{where} has {size_words(usable)} left, {share}: appends are refused when it is full",
             _MAKE_ROOM,
@@ -111,7 +111,7 @@ def findings(
     moving: Collection[TopicPartition] = (),
     *,
     has_controller: bool = True,
-) -> list[Finding]:
+) -> list[HealthFinding]:
     """Report all partitions with trouble; `moving` are those with a reassignment in progress."""
     every = list(standings)
     widest = max((len(one.replicas) for one in every), default=0)
@@ -124,13 +124,13 @@ def findings(
         grouped.setdefault((trouble, cause, remedy), []).append(one.name)
     order = list(Trouble)
     found = [
-        Finding(trouble, cause, remedy, tuple(names))
+        HealthFinding(trouble, cause, remedy, tuple(names))
         for (trouble, cause, remedy), names in grouped.items()
     ]
     found.sort(key=lambda finding: (order.index(finding.trouble), -len(finding.partitions)))
     if not has_controller:
         found.append(
-            Finding(
+            HealthFinding(
                 Trouble.NO_CONTROLLER,
                 "no broker is controller, so no leader is elected and no topic deleted",
                 "see whether the brokers reach their store (coordination.connect); their logs say",

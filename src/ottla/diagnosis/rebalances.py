@@ -1,6 +1,6 @@
 """Rebalances of groups in words.
 
-Apart from `decisions`, so that the brokers of tests can tell the story without importing a client.
+Apart from `decisions`, so that brokers of tests can describe rebalances without a client.
 """
 
 from ottla.base.quantities import iso

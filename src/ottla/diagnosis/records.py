@@ -84,7 +84,7 @@ class RecordPage(Generic[Kept]):
 
 
 @dataclass(slots=True)
-class _Budget:
+class _ReadBudget:
     """What is left of the limits; `deadline_s` is in the loop's time."""
 
     deadline_s: float
@@ -160,16 +160,16 @@ class RecordReader(Generic[Kept]):
         more = any(first[name] > self._starts[name] for name in first)
         return self._page(newest, first, upper, budget, more=more)
 
-    def _budget(self) -> _Budget:
+    def _budget(self) -> _ReadBudget:
         now_s = asyncio.get_running_loop().time()
-        return _Budget(now_s + self._limits.time_s, self._limits.size_bytes)
+        return _ReadBudget(now_s + self._limits.time_s, self._limits.size_bytes)
 
     def _page(
         self,
         records: list[KeptRecord[Kept]],
         older: Offsets,
         newer: Offsets,
-        budget: _Budget,
+        budget: _ReadBudget,
         *,
         more: bool,
     ) -> RecordPage[Kept]:
@@ -194,7 +194,7 @@ class RecordReader(Generic[Kept]):
         self,
         starts: Mapping[TopicPartition, int],
         ends: Mapping[TopicPartition, int],
-        budget: _Budget,
+        budget: _ReadBudget,
         most: int | None,
     ) -> tuple[Offsets, dict[TopicPartition, list[KeptRecord[Kept]]]]:
         """Read from `starts` to `ends`, or until `most` records are kept or the budget is spent.

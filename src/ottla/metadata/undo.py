@@ -126,7 +126,7 @@ Values = Mapping[str, tuple[str | None, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedChange:
+class StoredChange:
     """A change that a client made, with the values before and after it.
 
     `kind` is `topic`, `broker`, `group` or `client_metrics` (settings), `quota` or `offsets`.
@@ -138,16 +138,16 @@ class RecordedChange:
     author: Author = UNKNOWN_AUTHOR
 
 
-def encode_change(change: RecordedChange) -> bytes:
+def encode_change(change: StoredChange) -> bytes:
     """The data of the node of a change."""
     return dump({"version": 1, **asdict(change)})
 
 
-def decode_change(path: str, data: bytes) -> RecordedChange:
+def decode_change(path: str, data: bytes) -> StoredChange:
     """Decode the node of a change. Raises OttlaError if it is invalid."""
     held = load(path, data)
     try:
         values = {name: (before, after) for name, (before, after) in held["values"].items()}
-        return RecordedChange(held["kind"], held["name"], values, Author(**held["author"]))
+        return StoredChange(held["kind"], held["name"], values, Author(**held["author"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise broken(path, error) from error

@@ -43,7 +43,7 @@ class Proof:
     clock_ms: float = 0.0
 
 
-class _Written(NamedTuple):
+class _WrittenRecord(NamedTuple):
     broker_id: int
     offset: int
     value: bytes
@@ -174,7 +174,7 @@ async def _arranged(admin: Admin, live: list[int], known: dict[int, Proof]) -> M
 
 async def _write(
     producer: Producer, broker: int, partition: int, known: dict[int, Proof]
-) -> tuple[TopicPartition, _Written]:
+) -> tuple[TopicPartition, _WrittenRecord]:
     """Write a record; its offset is -1 if it was not accepted."""
     value, began_s, now_ms = new_uuid().bytes, time.monotonic(), time.time() * 1000
     name = TopicPartition(TOPIC, partition)
@@ -182,15 +182,15 @@ async def _write(
         sent = await producer.send_and_wait(TOPIC, value, partition=partition)
     except OttlaError as error:
         known[broker] = Proof(broker, error.message)
-        return name, _Written(broker, -1, value)
+        return name, _WrittenRecord(broker, -1, value)
     written_ms = (time.monotonic() - began_s) * 1000
     clock_ms = sent.timestamp_ms - now_ms - written_ms / 2
     known[broker] = Proof(broker, _NOT_SEEN, (), written_ms, 0.0, clock_ms)
-    return name, _Written(broker, sent.base_offset, value)
+    return name, _WrittenRecord(broker, sent.base_offset, value)
 
 
 async def _read(
-    bootstrap: str, written: Mapping[TopicPartition, _Written], known: dict[int, Proof]
+    bootstrap: str, written: Mapping[TopicPartition, _WrittenRecord], known: dict[int, Proof]
 ) -> None:
     """Read the records back; a broker that returns its record has no failure any more."""
     left = {name: one for name, one in written.items() if one.offset >= 0}

@@ -35,7 +35,7 @@ from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.progress import (
     Check,
-    Progress,
+    GroupProgress,
     lacks_assignment,
     lacks_consumption,
     lacks_rest,
@@ -125,7 +125,7 @@ class Broker:
             if self._login is not None:
                 self._on_loop(self._add_administrator(self._login))
             self._on_loop(self._broker.start())
-            self._progress = Progress(self._broker.parts)
+            self._progress = GroupProgress(self._broker.parts)
             Tally(self._broker.parts)
         except BaseException:
             self._end_thread()

@@ -23,7 +23,7 @@ _REBALANCES_SHOWN = 5
 _PARTITIONS_SHOWN = 20
 
 
-class Progress(Woken):
+class GroupProgress(Woken):
     """The waits on one broker.
 
     All waits are checked once in each turn of the loop in which a group, a topic or the high

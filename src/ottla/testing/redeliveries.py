@@ -30,7 +30,7 @@ class Owner(NamedTuple):
     committed: int | None
 
 
-class Sent(NamedTuple):
+class SentRecords(NamedTuple):
     """Records of a partition from `start` to before `end`, sent to a client."""
 
     name: TopicPartition
@@ -54,7 +54,7 @@ class Redeliveries:
     def __init__(self) -> None:
         self._readings: dict[tuple[str, TopicPartition], _Reading] = {}
 
-    def on_sent(self, reader: Reader, sent: Sent, owners: Mapping[str, Owner]) -> int:
+    def on_sent(self, reader: Reader, sent: SentRecords, owners: Mapping[str, Owner]) -> int:
         """Note sent records; return how many of them a group was sent before.
 
         `owners` has, by group id, the members that have the partition.

@@ -17,7 +17,7 @@ from ottla.group.records.stored import OffsetRecord
 from ottla.network.connection import Connection
 from ottla.record.reader import batches
 from ottla.testing.group_view import all_groups
-from ottla.testing.redeliveries import Owner, Redeliveries, Sent
+from ottla.testing.redeliveries import Owner, Redeliveries, SentRecords
 from ottla.wire.messages.group_offsets import OffsetCommitResponse, TxnOffsetCommitResponse
 from ottla.wire.parts import FileRegion, Records
 
@@ -124,7 +124,7 @@ class Tally:
         owners = self._owners.get(name)
         if owners:
             host = f"/{connection.peer_host}"
-            sent = Sent(name, client_id or "", host, offset, _end_of(records))
+            sent = SentRecords(name, client_id or "", host, offset, _end_of(records))
             self.counts.redeliveries += self._redeliveries.on_sent(connection, sent, owners)
 
     def _owners_now(self) -> dict[TopicPartition, dict[str, Owner]]:

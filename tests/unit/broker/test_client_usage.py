@@ -4,15 +4,15 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.usage import delays, table
-from ottla.broker.usage.delays import DelayTable, Failure, Reason
-from ottla.broker.usage.table import OTHERS, UsageTable, Use, UseKey
+from ottla.broker.usage.delays import DelayTable, FailureKey, Reason
+from ottla.broker.usage.table import OTHERS, UsageEntry, UsageTable, UseKey
 
 
 def key(client_id="c", topic="t", direction="produce", principal="User:a", library="lib 1"):
     return UseKey(topic, direction, client_id, principal, library)
 
 
-def use(found: Use, size: int = 1) -> None:
+def use(found: UsageEntry, size: int = 1) -> None:
     found.bytes += size
 
 
@@ -133,7 +133,7 @@ def test_old_periods_are_dropped():
 def test_a_failure_is_known_since_its_first_time_unless_it_paused():
     """A failure after a pause of ten minutes is a new one."""
     notes = DelayTable()
-    failure = Failure(1, ErrorCode.OFFSET_OUT_OF_RANGE, "t", 0)
+    failure = FailureKey(1, ErrorCode.OFFSET_OUT_OF_RANGE, "t", 0)
     for at_ms in (10, 500_000):
         notes.note_failure("c", at_ms, failure, "at 5")
     found = notes.of("c")
@@ -154,7 +154,7 @@ def test_hostile_names_of_clients_and_topics_are_bounded(monkeypatch):
     assert len(notes) == 2
     for number in range(5):
         notes.note_slow("x" * 10_000, 100, 1, REASON._replace(topic=f"t{number}"))
-        failure = Failure(1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"t{number}", 0)
+        failure = FailureKey(1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"t{number}", 0)
         notes.note_failure("x" * 10_000, 1, failure, "y" * 10_000)
     found = notes.of("x" * 200)
     assert found is not None

@@ -4,7 +4,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.clients import ClientDelays, ClientFailure, ClientUse
 from ottla.client.admin.groups import GroupDescription, GroupMember
-from ottla.diagnosis.group_troubles import Severity, judged
+from ottla.diagnosis.group_troubles import GroupSeverity, judged
 from ottla.diagnosis.groups import GroupPosition
 from ottla.diagnosis.retention import GroupLoss
 from ottla.wire.messages.decisions import DescribedRebalance
@@ -51,7 +51,11 @@ def test_the_worst_is_said_first():
             position(loss=GroupLoss(7, 2, None)),
         ]
     )
-    assert [one.severity for one in found] == [Severity.LOSING, Severity.STUCK, Severity.NOTE]
+    assert [one.severity for one in found] == [
+        GroupSeverity.LOSING,
+        GroupSeverity.STUCK,
+        GroupSeverity.NOTE,
+    ]
     assert found[0].what == "2 records of t-0 were deleted before it had read them"
     assert "`ottla why leader t-0`" in found[1].remedy
 

@@ -5,7 +5,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin.logs import LogDirectory
 from ottla.client.admin.partitions import PartitionStatus
 from ottla.client.connection.view import NO_LEADER
-from ottla.diagnosis.health import Finding, Trouble, counts, disk_findings, findings
+from ottla.diagnosis.health import HealthFinding, Trouble, counts, disk_findings, findings
 
 
 def standing(
@@ -22,7 +22,7 @@ def standing(
     return PartitionStatus(name, leader, 4, replicas, isr, min_isr, elr, last_known)
 
 
-def only(found: list[Finding]) -> tuple[Trouble, str, str]:
+def only(found: list[HealthFinding]) -> tuple[Trouble, str, str]:
     (finding,) = found
     return finding.trouble, finding.cause, finding.remedy
 
@@ -61,7 +61,7 @@ def test_a_dead_broker_is_the_cause_for_all_its_partitions() -> None:
     """One finding for two partitions; what helps is to start it, or another one in its place."""
     both = [standing(1, (1, 2, 3), (1, 2), 1, index=index) for index in (0, 1)]
     (finding,) = findings(both, {1, 2})
-    assert finding == Finding(
+    assert finding == HealthFinding(
         Trouble.UNDER_REPLICATED,
         "broker 3 is down",
         "start broker 3 again; to do without it, start another broker first: 2 alive cannot hold "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.operations.log_levels import loggers_in
+from ottla.operations.settings import loggers_in
 
 LOGGERS = (
     "ottla",

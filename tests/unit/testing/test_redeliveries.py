@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
-from ottla.testing.redeliveries import Owner, Redeliveries, Sent
+from ottla.testing.redeliveries import Owner, Redeliveries, SentRecords
 
 NAME = TopicPartition("orders", 0)
 
@@ -13,8 +13,8 @@ class Connection:
     closed: bool = False
 
 
-def sent(start: int, end: int, client_id: str = "app") -> Sent:
-    return Sent(NAME, client_id, "/127.0.0.1", start, end)
+def sent(start: int, end: int, client_id: str = "app") -> SentRecords:
+    return SentRecords(NAME, client_id, "/127.0.0.1", start, end)
 
 
 def owned(member_id: str, committed: int | None = None) -> dict[str, Owner]:

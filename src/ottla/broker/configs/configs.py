@@ -49,7 +49,7 @@ from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.topic_names import check_topic_name
-from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, RecordedChange
+from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, StoredChange
 from ottla.network.tls_security import check_listeners
 from ottla.share import dead_letters
 
@@ -210,7 +210,7 @@ class Configs:
         def record(before: Mapping[str, str], after: Mapping[str, str]) -> Sequence[Operation]:
             values = changed_values(before, after)
             word = ResourceType(kind).name.lower()
-            return self.changes.operations(RecordedChange(word, name, values, author))
+            return self.changes.operations(StoredChange(word, name, values, author))
 
         async with self._updates.changing:
             self._check_resource(kind, name)

@@ -8,7 +8,7 @@ from ottla.base.varint import append_unsigned
 from ottla.broker.fetch.read import as_part
 from ottla.broker.fetch.sessions import FetchSession, PartitionKey, Remembered, WantedPartition
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.usage.table import Use
+from ottla.broker.usage.table import UsageEntry
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import encode
 from ottla.wire.frames import (
@@ -75,7 +75,7 @@ class KnownFetch:
         max_bytes: int,
         partition: Partition,
         session: FetchSession | None,
-        use: Use,
+        use: UsageEntry,
     ) -> None:
         """Learn the fetch. `body` was decoded from `frame`; it and `session` have one partition.
 

@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.undo.changes import ChangeLog, author_of
 from ottla.group.coordinator.coordinator import GroupCoordinator
-from ottla.metadata.undo import RecordedChange
+from ottla.metadata.undo import StoredChange
 
 # Offsets by partition; None for a partition without a committed offset.
 Offsets = Mapping[TopicPartition, int | None]
@@ -49,7 +49,7 @@ class Rewinds:
             f"{name.topic}:{name.partition}": (_text(before[name]), _text(new))
             for name, new in sorted(after.items())
         }
-        change = RecordedChange("offsets", group_id, values, author_of(request))
+        change = StoredChange("offsets", group_id, values, author_of(request))
         self._spawn(self._changes.record(change))
 
 

@@ -95,7 +95,7 @@ class ClientDelays(Handler):
         )
 
 
-def _described(client_id: str, notes: delays.ClientDelays) -> ClientDelay:
+def _described(client_id: str, notes: delays.DelayNotes) -> ClientDelay:
     return ClientDelay(
         client_id=client_id,
         since_ms=notes.periods[0].began_ms,

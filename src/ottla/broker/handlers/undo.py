@@ -12,7 +12,7 @@ from ottla.broker.topics.topics import Topics, patience_ms
 from ottla.broker.undo.changes import ChangeLog
 from ottla.broker.undo.trash import TrashKeeper
 from ottla.metadata.nodes import topic_id_text
-from ottla.metadata.undo import Author, DeletedTopic, RecordedChange
+from ottla.metadata.undo import Author, DeletedTopic, StoredChange
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.undo import (
     DescribeUndoRequest,
@@ -51,7 +51,7 @@ class DescribeUndo(Handler):
         return DescribeUndoResponse(changes=found)
 
 
-def _change(number: int, change: RecordedChange) -> UndoableChange:
+def _change(number: int, change: StoredChange) -> UndoableChange:
     values = [
         UndoValue(name=name, before=before, after=after)
         for name, (before, after) in change.values.items()

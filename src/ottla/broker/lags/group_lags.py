@@ -14,7 +14,7 @@ from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.links import Links
 from ottla.broker.groups import Groups
 from ottla.broker.groups.groups import GroupStatus
-from ottla.broker.lags.reader_place import Place, Places
+from ottla.broker.lags.reader_place import Places, ReaderPlace
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
@@ -38,7 +38,7 @@ class ReaderLag(NamedTuple):
     name: TopicPartition
     committed: int
     committed_at_ms: int
-    place: Place | None
+    place: ReaderPlace | None
 
 
 class GroupLag(NamedTuple):
@@ -58,7 +58,7 @@ class LagsStatus:
     at_ms: int
 
 
-class _Reader(NamedTuple):
+class _LagReader(NamedTuple):
     """An offset to look up."""
 
     group_id: str
@@ -96,7 +96,7 @@ class GroupLags(BrokerPart):
         groups = self._groups.status().each
         await asyncio.sleep(0)
         readers = [
-            _Reader(group.group_id, name, offset)
+            _LagReader(group.group_id, name, offset)
             for group in groups
             for name, offset, _ in group.offsets
         ]
@@ -104,21 +104,23 @@ class GroupLags(BrokerPart):
         now_ms = self._runtime.clock.now_ms()
         self._status = LagsStatus(tuple(_lags(groups, places)), now_ms)
 
-    async def _places(self, readers: list[_Reader]) -> dict[tuple[str, TopicPartition], Place]:
+    async def _places(
+        self, readers: list[_LagReader]
+    ) -> dict[tuple[str, TopicPartition], ReaderPlace]:
         """Return the places by group and partition, of leaders that answer."""
-        by_leader: dict[BrokerId, list[_Reader]] = {}
+        by_leader: dict[BrokerId, list[_LagReader]] = {}
         for reader in readers:
             state = self._view.image.partition(*reader.name)
             if state is not None and state.leader in self._view.image.brokers:
                 by_leader.setdefault(state.leader, []).append(reader)
         own = by_leader.pop(self._view.broker_id, [])
-        found: dict[tuple[str, TopicPartition], Place] = {}
+        found: dict[tuple[str, TopicPartition], ReaderPlace] = {}
         others = (self._there(leader, each, found) for leader, each in by_leader.items())
         await asyncio.gather(self._here(own, found), *others)
         return found
 
     async def _here(
-        self, readers: list[_Reader], found: dict[tuple[str, TopicPartition], Place]
+        self, readers: list[_LagReader], found: dict[tuple[str, TopicPartition], ReaderPlace]
     ) -> None:
         now_ms = self._runtime.clock.now_ms()
         for number, (group_id, name, offset) in enumerate(readers, 1):
@@ -133,12 +135,12 @@ class GroupLags(BrokerPart):
     async def _there(
         self,
         leader: BrokerId,
-        readers: list[_Reader],
-        found: dict[tuple[str, TopicPartition], Place],
+        readers: list[_LagReader],
+        found: dict[tuple[str, TopicPartition], ReaderPlace],
     ) -> None:
         for first in range(0, len(readers), 10 * _SLICE):
             some = readers[first : first + 10 * _SLICE]
-            topics: dict[str, list[_Reader]] = {}
+            topics: dict[str, list[_LagReader]] = {}
             for reader in some:
                 topics.setdefault(reader.name.topic, []).append(reader)
             try:
@@ -152,7 +154,7 @@ class GroupLags(BrokerPart):
             for result, asked in zip(answer.topics, topics.values(), strict=True):
                 for place, reader in zip(result.places, asked, strict=True):
                     if place.error_code == ErrorCode.NONE:
-                        found[reader.group_id, reader.name] = Place(
+                        found[reader.group_id, reader.name] = ReaderPlace(
                             place.log_start_offset,
                             place.high_watermark,
                             place.since_ms,
@@ -160,7 +162,7 @@ class GroupLags(BrokerPart):
                         )
 
 
-def _request(topics: dict[str, list[_Reader]]) -> ReaderLagRequest:
+def _request(topics: dict[str, list[_LagReader]]) -> ReaderLagRequest:
     return ReaderLagRequest(
         topics=[
             ReaderLagTopic(
@@ -176,7 +178,7 @@ def _request(topics: dict[str, list[_Reader]]) -> ReaderLagRequest:
 
 
 def _lags(
-    groups: Iterable[GroupStatus], places: dict[tuple[str, TopicPartition], Place]
+    groups: Iterable[GroupStatus], places: dict[tuple[str, TopicPartition], ReaderPlace]
 ) -> Iterator[GroupLag]:
     for group_id, state, members, offsets in groups:
         readers = tuple(

@@ -13,7 +13,7 @@ UNKNOWN: Final = -1
 _HOLDS_MS: Final = 30_000
 
 
-class Place(NamedTuple):
+class ReaderPlace(NamedTuple):
     """The place of a reader: see `wire.messages.log_cleaning.ReaderPlace`."""
 
     log_start_offset: int
@@ -37,7 +37,7 @@ class Places:
         self._known: dict[tuple[TopicPartition, int, bool], _Record] = {}
         self._began_ms = 0
 
-    def find(self, partition: Partition, offset: int, group_id: str, now_ms: int) -> Place:
+    def find(self, partition: Partition, offset: int, group_id: str, now_ms: int) -> ReaderPlace:
         """Return the place of a reader that has read everything below `offset`.
 
         Reads one batch header if something is unread, as a fetch of that reader would. Raises
@@ -48,7 +48,7 @@ class Places:
         start, end = partition.log_start_offset, partition.high_watermark
         first = max(offset, start)
         if first >= end:
-            return Place(start, end, UNKNOWN, UNKNOWN)
+            return ReaderPlace(start, end, UNKNOWN, UNKNOWN)
         if not 0 <= now_ms - self._began_ms < _HOLDS_MS:
             self._known, self._began_ms = {}, now_ms
         key = partition.topic_partition, first, group_id in partition.config.hold_groups
@@ -58,7 +58,7 @@ class Places:
         left_ms = record.deleted_at_ms
         if left_ms != UNKNOWN:
             left_ms = max(0, left_ms - now_ms)
-        return Place(start, end, record.since_ms, left_ms)
+        return ReaderPlace(start, end, record.since_ms, left_ms)
 
 
 def _found(partition: Partition, offset: int, end: int, now_ms: int, *, is_held: bool) -> _Record:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ottla.broker.lags.group_lags import ReaderLag
-from ottla.broker.lags.reader_place import Place
-from ottla.broker.metrics.samples import Kind, Metric
+from ottla.broker.lags.reader_place import ReaderPlace
+from ottla.broker.metrics.samples import Metric, SampleKind
 from ottla.broker.partitions.replica_status import ReplicaStatus
 
-_C, _G = Kind.COUNTER, Kind.GAUGE
+_C, _G = SampleKind.COUNTER, SampleKind.GAUGE
 _S = 1 / 1000
 
 
@@ -31,7 +31,7 @@ class Section(NamedTuple):
     metrics: tuple[Metric, ...]
 
 
-def _of(name: str, kind: Kind, text: str, value: Callable[[Any], float], *labels: str) -> Of:
+def _of(name: str, kind: SampleKind, text: str, value: Callable[[Any], float], *labels: str) -> Of:
     return Of(Metric(name, kind, text, labels), value)
 
 
@@ -246,11 +246,11 @@ EXPORTER_TOPIC: Final = Metric("kafka_topic_partitions", _G, "Partitions of a to
 _EGTP, _EGT = ("consumergroup", *_TP), ("consumergroup", "topic")
 
 
-def _lag(one: ReaderLag, place: Place) -> int:
+def _lag(one: ReaderLag, place: ReaderPlace) -> int:
     return max(0, place.high_watermark - max(one.committed, place.log_start_offset))
 
 
-def _ratio(one: ReaderLag, place: Place) -> float:
+def _ratio(one: ReaderLag, place: ReaderPlace) -> float:
     held = place.high_watermark - place.log_start_offset
     return 100 * max(0, place.high_watermark - one.committed) / held if held else 0.0
 
@@ -259,12 +259,12 @@ class Reads(NamedTuple):
     """A reader whose place is known, with what several metrics need."""
 
     one: ReaderLag
-    place: Place
+    place: ReaderPlace
     lag: int
     lag_seconds: float
 
 
-def reads_of(one: ReaderLag, place: Place, now_ms: int) -> Reads:
+def reads_of(one: ReaderLag, place: ReaderPlace, now_ms: int) -> Reads:
     """Return what metrics need of a reader."""
     since_ms = place.since_ms
     lag_s = max(0, now_ms - since_ms) * _S if since_ms >= 0 else 0.0

@@ -20,7 +20,7 @@ _REQUEST_BYTES_MAX: Final = 8_192
 Body = Callable[[], AsyncIterator[bytes]]
 
 
-class Endpoint:
+class MetricsEndpoint:
     """An HTTP server for one document; `body` yields its pieces."""
 
     def __init__(self, host: str, port: int, body: Body) -> None:

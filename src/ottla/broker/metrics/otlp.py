@@ -22,7 +22,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from ottla import __version__
 from ottla.base.log_lines import Seldom
-from ottla.broker.metrics.samples import Family, Kind
+from ottla.broker.metrics.samples import Family, SampleKind
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Exporter:
     def _metric(self, family: Family, at_ns: int) -> OtlpMetric:
         points = list(self._points(family, at_ns))
         data: Gauge | Sum = Gauge(points)
-        if family.metric.kind is Kind.COUNTER:
+        if family.metric.kind is SampleKind.COUNTER:
             data = Sum(points, AggregationTemporality.CUMULATIVE, is_monotonic=True)
         return OtlpMetric(family.metric.name, family.metric.help, "", data)
 

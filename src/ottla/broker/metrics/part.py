@@ -7,7 +7,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.metrics.collection import Collection
-from ottla.broker.metrics.endpoint import Endpoint
+from ottla.broker.metrics.endpoint import MetricsEndpoint
 from ottla.broker.metrics.samples import exposition
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
@@ -47,7 +47,7 @@ class MetricsPart(BrokerPart):
         self._collection = Collection(
             settings.broker_id, parts, refresh, runtime.clock, runtime.watch.worked_s
         )
-        self._endpoint: Endpoint | None = None
+        self._endpoint: MetricsEndpoint | None = None
         # The exporter of OTLP; its module is imported only if it is used.
         self._exporter: Any = None
         self._chores = Chores()
@@ -60,7 +60,7 @@ class MetricsPart(BrokerPart):
         if address:
             self._process = _process_figures()
             host, _, port = address.rpartition(":")
-            self._endpoint = Endpoint(host.strip("[]"), int(port), self._text)
+            self._endpoint = MetricsEndpoint(host.strip("[]"), int(port), self._text)
             await self._endpoint.start()
         if collector:
             try:

@@ -13,7 +13,7 @@ from typing import Final
 _LINES: Final = 1_000
 
 
-class Kind(StrEnum):
+class SampleKind(StrEnum):
     """Whether a metric only grows."""
 
     COUNTER = "counter"
@@ -25,7 +25,7 @@ class Metric:
     """One metric: its name, kind, description and the names of its labels."""
 
     name: str
-    kind: Kind
+    kind: SampleKind
     help: str
     labels: tuple[str, ...] = ()
 

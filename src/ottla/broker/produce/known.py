@@ -6,7 +6,7 @@ from typing import Final
 from ottla.base.errors import OttlaError
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.produce.layout import MARKS, TRAILER, Layout
-from ottla.broker.usage.table import Use
+from ottla.broker.usage.table import UsageEntry
 from ottla.record.arrival import NUMBERS, BatchRun, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
@@ -55,7 +55,7 @@ class Known:
         layout: Layout,
         body: ProduceRequest,
         partition: Partition,
-        use: Use,
+        use: UsageEntry,
     ) -> None:
         # Counts the bytes that the client produces to the topic.
         self.use = use

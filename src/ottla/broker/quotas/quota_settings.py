@@ -16,7 +16,7 @@ from ottla.broker.undo.changes import ChangeLog
 from ottla.coordination.interface.store import Operation, Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import QUOTA_ROOTS, QuotaEntity, quota_entity, quota_path
-from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, RecordedChange
+from ottla.metadata.undo import UNKNOWN_AUTHOR, Author, StoredChange
 from ottla.quota.filter import Component, is_meant
 from ottla.quota.table import (
     Limits,
@@ -134,7 +134,7 @@ class QuotaSettings:
         def record(before: Mapping[str, str], after: Mapping[str, str]) -> Sequence[Operation]:
             values = {key.value: (before.get(key.value), after.get(key.value)) for key in wanted}
             name = path.removeprefix("/config/")
-            return self._changes.operations(RecordedChange("quota", name, values, author))
+            return self._changes.operations(StoredChange("quota", name, values, author))
 
         await self._store.ensure(path)
         return await change(self._store, path, decide, self._clock, record) or {}

@@ -17,7 +17,7 @@ from ottla.metadata import paths
 from ottla.metadata.undo import (
     NODE_BYTES_MAX,
     Author,
-    RecordedChange,
+    StoredChange,
     decode_change,
     encode_change,
 )
@@ -44,7 +44,7 @@ class ChangeLog:
         self._clock = clock
         self._count = 0
 
-    def operations(self, change: RecordedChange) -> list[Operation]:
+    def operations(self, change: StoredChange) -> list[Operation]:
         """Return the operation that records a change; none if nothing changes that can be undone.
 
         Secret values are not recorded.
@@ -59,7 +59,7 @@ class ChangeLog:
             return []
         return [Create(f"{paths.CHANGES}/{_PREFIX}", data, sequential=True)]
 
-    async def record(self, change: RecordedChange) -> None:
+    async def record(self, change: StoredChange) -> None:
         """Record a change that was already made. A failure is logged."""
         operations = self.operations(change)
         try:
@@ -78,9 +78,9 @@ class ChangeLog:
             for name in (await self._store.children(paths.CHANGES))[:-_KEPT]:
                 await self._store.multi([Delete(f"{paths.CHANGES}/{name}")])
 
-    async def all(self) -> list[tuple[int, RecordedChange]]:
+    async def all(self) -> list[tuple[int, StoredChange]]:
         """Return the recorded changes with their numbers, the oldest first. Raises StoreError."""
-        found: list[tuple[int, RecordedChange]] = []
+        found: list[tuple[int, StoredChange]] = []
         for path, node in sorted((await self._store.subtree(paths.CHANGES)).items()):
             number = path.removeprefix(f"{paths.CHANGES}/{_PREFIX}")
             if not number.isdecimal():

@@ -60,7 +60,7 @@ class Reason(NamedTuple):
     partition: int
 
 
-class SlowRequest(NamedTuple):
+class SlowNote(NamedTuple):
     """One slow request; `at_ms` (since 1970) is when it was answered."""
 
     took_ms: int
@@ -68,7 +68,7 @@ class SlowRequest(NamedTuple):
     reason: Reason
 
 
-class Failure(NamedTuple):
+class FailureKey(NamedTuple):
     """What failed, with which error."""
 
     api: int
@@ -95,15 +95,15 @@ class Period:
 
     began_ms: int
     reasons: dict[Reason, Count] = field(default_factory=dict)
-    slowest: list[SlowRequest] = field(default_factory=list)
+    slowest: list[SlowNote] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class ClientDelays:
+class DelayNotes:
     """The notes on one client id: two periods, and the present failures."""
 
     periods: list[Period]
-    failures: dict[Failure, Count] = field(default_factory=dict)
+    failures: dict[FailureKey, Count] = field(default_factory=dict)
 
 
 class DelayTable:
@@ -112,7 +112,7 @@ class DelayTable:
     def __init__(self) -> None:
         self.slow_count = 0
         self.failure_count = 0
-        self._clients: dict[str, ClientDelays] = {}
+        self._clients: dict[str, DelayNotes] = {}
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -132,14 +132,14 @@ class DelayTable:
         found.total_ms += took_ms
         found.longest_ms = max(found.longest_ms, took_ms)
         found.last_ms = at_ms
-        slow = SlowRequest(took_ms, at_ms, reason)
+        slow = SlowNote(took_ms, at_ms, reason)
         if len(period.slowest) < _SLOWEST_MAX:
             heappush(period.slowest, slow)
         else:
             heappushpop(period.slowest, slow)
 
     def note_failure(
-        self, client_id: str | None, at_ms: int, failure: Failure, detail: str
+        self, client_id: str | None, at_ms: int, failure: FailureKey, detail: str
     ) -> None:
         """Note a failed part of a request; after a pause of a period it counts as a new failure."""
         self.failure_count += 1
@@ -154,16 +154,16 @@ class DelayTable:
         found.detail = detail[:_CHARACTERS_MAX]
         failures[failure] = found
 
-    def of(self, client_id: str) -> ClientDelays | None:
+    def of(self, client_id: str) -> DelayNotes | None:
         """Return the notes on a client id."""
         return self._clients.get(client_id)
 
-    def _client(self, client_id: str | None, now_ms: int) -> ClientDelays:
+    def _client(self, client_id: str | None, now_ms: int) -> DelayNotes:
         name = (client_id or "")[:_CHARACTERS_MAX]
         found = self._clients.pop(name, None)
         if found is None:
             while len(self._clients) >= CLIENTS_MAX:
                 del self._clients[next(iter(self._clients))]
-            found = ClientDelays([Period(now_ms)])
+            found = DelayNotes([Period(now_ms)])
         self._clients[name] = found
         return found

@@ -14,7 +14,7 @@ from weakref import WeakSet
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.broker.usage.delays import NO_PARTITION, SLOW_MS, DelayTable, Failure, Reason, Wait
+from ottla.broker.usage.delays import NO_PARTITION, SLOW_MS, DelayTable, FailureKey, Reason, Wait
 from ottla.network.connection import Connection
 
 ENTRIES_MAX: Final = 10_000
@@ -42,7 +42,7 @@ class UseKey(NamedTuple):
     library: str
 
 
-class Use:
+class UsageEntry:
     """One entry. Times are ms since 1970; `last_ms` is the sweep that noticed the last use."""
 
     __slots__ = ("__weakref__", "bytes", "first_ms", "key", "last_ms", "seen", "swept_bytes")
@@ -71,18 +71,18 @@ class UsageTable:
         self.topics: dict[str, int] = {}
         # Changes whenever something is worth writing to the file.
         self.changes = 0
-        self._entries: dict[UseKey, Use] = {}
+        self._entries: dict[UseKey, UsageEntry] = {}
         self._ids: dict[tuple[str, str, str], int] = {}
         # Removed entries that connections still count with.
-        self._removed: WeakSet[Use] = WeakSet()
+        self._removed: WeakSet[UsageEntry] = WeakSet()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[Use]:
+    def __iter__(self) -> Iterator[UsageEntry]:
         return iter(self._entries.values())
 
-    def entry(self, key: UseKey, now_ms: int) -> Use:
+    def entry(self, key: UseKey, now_ms: int) -> UsageEntry:
         """Return the entry of `key`, a new one if there is none."""
         found = self._entries.get(key)
         if found is not None:
@@ -90,7 +90,7 @@ class UsageTable:
         scope = (key.topic, key.direction, key.principal)
         if self._ids.get(scope, 0) >= CLIENT_IDS_MAX and key.client_id != OTHERS:
             return self.entry(key._replace(client_id=OTHERS, library=""), now_ms)
-        found = Use(key, now_ms, now_ms)
+        found = UsageEntry(key, now_ms, now_ms)
         self._put(found)
         return found
 
@@ -142,7 +142,7 @@ class UsageTable:
             if head["version"] != _VERSION:
                 raise ValueError(f"version {head['version']} of the table is not known")
             found = [json.loads(line) for line in entries]
-            uses = [Use(UseKey(*one[:5]), *one[5:]) for one in found]
+            uses = [UsageEntry(UseKey(*one[:5]), *one[5:]) for one in found]
             self.topics = dict(head["topics"])
             self.since_ms, self.gap_ms = head["since_ms"], head["gap_ms"]
             if not head["is_last"]:
@@ -152,7 +152,7 @@ class UsageTable:
         for one in uses:
             self._put(one)
 
-    def _put(self, new: Use) -> None:
+    def _put(self, new: UsageEntry) -> None:
         self._make_room(1)
         key = new.key
         self._entries[key] = new
@@ -180,7 +180,7 @@ class UsageTable:
             self._ids[scope] = self._ids.get(scope, 0) + 1
 
 
-def _has_moved(one: Use) -> bool:
+def _has_moved(one: UsageEntry) -> bool:
     return one.seen or one.bytes != one.swept_bytes
 
 
@@ -205,10 +205,10 @@ class ConnectionUse:
         self._connection = connection
         self._clock = clock
         self._client_id: str | None = ""
-        self._entries: dict[tuple[str, str], Use] = {}
+        self._entries: dict[tuple[str, str], UsageEntry] = {}
         self._marked_ms = 0
 
-    def of(self, topic: str, direction: str, client_id: str | None) -> Use:
+    def of(self, topic: str, direction: str, client_id: str | None) -> UsageEntry:
         """Return the entry of this connection for a topic."""
         if client_id != self._client_id:
             self._client_id, self._entries = client_id, {}
@@ -261,5 +261,5 @@ class ConnectionUse:
         detail: str | None = None,
     ) -> None:
         """Note a failed request, or a failed part of one."""
-        failure = Failure(api, code, *partition)
+        failure = FailureKey(api, code, *partition)
         self._delays.note_failure(client_id, self._clock.now_ms(), failure, detail or "")

@@ -20,7 +20,7 @@ class UndoValue(Message):
 class UndoableChange(Message):
     """An element of `DescribeUndoResponse.changes`, oldest first.
 
-    `kind` is one of `ottla.metadata.undo.RecordedChange`, or `deleted_topic`, which has a topic id,
+    `kind` is one of `ottla.metadata.undo.StoredChange`, or `deleted_topic`, which has a topic id,
     a number of partitions, a size and a time at which its records are removed.
     """
 

@@ -3,7 +3,7 @@
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.client_use import ClientDelays, ClientUsage
 from ottla.broker.runtime.part import StopMode
-from ottla.broker.usage.delays import COMMIT_FOLLOWER, Failure, Wait
+from ottla.broker.usage.delays import COMMIT_FOLLOWER, FailureKey, Wait
 from ottla.broker.usage.part import USAGE_FILE, UsagePart
 from ottla.broker.usage.table import FETCH, PRODUCE
 from ottla.wire.messages.client_use import ClientDelaysRequest, ClientUsageRequest
@@ -83,7 +83,9 @@ def test_slow_and_failed_requests_are_described_by_client():
         notes = usage.of(Line())
         notes.note_slow("c", 0, 99, Wait(COMMIT_FOLLOWER, "3"))
         notes.note_slow("c", 0, 250, Wait(COMMIT_FOLLOWER, "3"))
-        usage.delays.note_failure("c", 5, Failure(1, ErrorCode.OFFSET_OUT_OF_RANGE, "t", 2), "at 9")
+        usage.delays.note_failure(
+            "c", 5, FailureKey(1, ErrorCode.OFFSET_OUT_OF_RANGE, "t", 2), "at 9"
+        )
         answer = await call(ClientDelays(usage), ClientDelaysRequest(client_ids=["c", "d"]))
         (client,) = answer.clients
         (reason,) = client.reasons

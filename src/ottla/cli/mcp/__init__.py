@@ -71,7 +71,7 @@ def mcp(bootstrap: str, audit_dir: str | None) -> None:
     verify DIR` checks it. Give the agent a user of its own with DESCRIBE and DESCRIBE_CONFIGS.
     """  # noqa: D301
     try:
-        from ottla.cli.agent_tools import AgentTools  # noqa: PLC0415  # An extra.
+        from ottla.cli.mcp.tools import AgentTools  # noqa: PLC0415  # An extra.
     except ImportError as error:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
