@@ -10,7 +10,7 @@ from ottla.metadata.canary import TOPIC
 from ottla.metadata.image import BrokerImage, ClusterImage
 from ottla.testing.cluster import Cluster
 
-ON = {"ottla.canary.interval.ms": "20"}
+ON = {"canary.interval.ms": "20"}
 
 
 def seen(cluster: Cluster) -> Mapping[int, CanaryStatus]:

@@ -60,7 +60,7 @@ def test_the_answer_tells_the_settings_in_effect():
     async def scenario(caller):
         (result,) = (await caller.call(creating(topic("t", retention_ms="5")), 7)).topics
         told = {c.name: (c.value, c.config_source) for c in result.configs}
-        assert len(told) == 37
+        assert len(told) == 38
         assert told["retention.ms"] == ("5", 1)
         assert told["segment.bytes"] == ("1073741824", 5)
 

@@ -43,6 +43,7 @@ OURS = {
     "coordination.sasl.mechanism",
     "coordination.user",
     "cores",
+    "canary.interval.ms",
     "delete.topic.trash.min.free.percent",
     "delete.topic.trash.ms",
     "logger.format",

@@ -43,6 +43,7 @@ OURS = {
     "metrics.listen",
     "metrics.otlp.endpoint",
     "delegation.token.master.key",
+    "canary.interval.ms",
     "delete.topic.trash.min.free.percent",
     "delete.topic.trash.ms",
     "group.max.count",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from ottla.broker.canary.canary import CanaryStatus, Latency
 from ottla.broker.lags.group_lags import LagsStatus
 from ottla.broker.metrics.collection import Collection
 from ottla.broker.partitions.replica_status import ReplicaStatus
@@ -45,7 +46,16 @@ class World:
         return {name: SimpleNamespace(status=lambda s=s: s) for name, s in statuses.items()}
 
     def statuses(self) -> dict[str, object]:
-        parts = ("runtime", "share", "groups", "transactions", "cleaner", "retention", "controller")
+        parts = (
+            "runtime",
+            "share",
+            "groups",
+            "transactions",
+            "cleaner",
+            "retention",
+            "controller",
+            "canary",
+        )
         topics = {each.topic: 1 for each in self.replicas}
         return {
             **{name: AnyStatus() for name in parts},
@@ -55,6 +65,7 @@ class World:
             "storage": AnyStatus(directories=(self.disk,)),
             "serving": AnyStatus(connections={}),
             "lags": LagsStatus((), 5),
+            "canary": CanaryStatus(0, -1, 0, 0, 0, *[Latency()] * 3),
         }
 
     async def look(self, *, after_s: int = 5) -> dict[str, float]:

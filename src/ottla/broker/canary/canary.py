@@ -47,7 +47,7 @@ from ottla.wire.messages.produce import (
 )
 
 _log = logging.getLogger(__name__)
-INTERVAL = "ottla.canary.interval.ms"
+INTERVAL = "canary.interval.ms"
 _ACKS_ALL = -1
 _TIMEOUT_MS = 10_000
 _FETCH_BYTES = 65_536

@@ -112,7 +112,7 @@ OWN_BROKER: Final = (
     _of("ottla_cleaner_passes_total", _C, "Finished compactions", lambda s: s.cleaner.passes),
     _of("ottla_cleaner_failures_total", _C, "Failed compactions", lambda s: s.cleaner.failures),
     _of("ottla_canary_sent_total", _C,
-        "Records that this broker has written to the next one (ottla.canary.interval.ms)",
+        "Records that this broker has written to the next one (canary.interval.ms)",
         lambda s: s.canary.sent),
     _of("ottla_canary_failed_total", _C, "Of these, not acknowledged or not readable",
         lambda s: s.canary.failed),

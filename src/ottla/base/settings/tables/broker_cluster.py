@@ -179,7 +179,7 @@ CLUSTER: tuple[Setting, ...] = (
             "Number of samples over which the quota of moves between folders is measured."),
     Setting("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1), READ_ONLY,
             "Length of a sample of the quota of moves between folders, in seconds."),
-    Setting("ottla.canary.interval.ms", LONG, 0, at_least(0), READ_ONLY,
+    Setting("canary.interval.ms", LONG, 0, at_least(0), READ_ONLY,
             "How often this broker writes a record to the next broker and reads it back, in "
             "milliseconds; 0 means never. The records are in the topic __ottla_canary.",
             differs="Kafka has no such setting."),
