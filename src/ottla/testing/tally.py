@@ -4,9 +4,9 @@ Each broker counts into `Counts` of its own; `total` is the sum of all brokers o
 which the pytest plugin derives the counts of a test.
 """
 
-import os
 from dataclasses import dataclass
 
+from ottla.base import system
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.partition import Partition
@@ -147,6 +147,6 @@ class Tally:
 def _end_of(records: Records) -> int:
     """Return the offset after the last one of whole batches."""
     if isinstance(records, FileRegion):
-        records = os.pread(records.fd, records.size, records.position)
+        records = system.pread(records.fd, records.size, records.position)
     assert isinstance(records, bytes | bytearray | memoryview), "fetches are not answered in pieces"
     return max(header.last_offset for _, header in batches(records)) + 1

@@ -179,7 +179,7 @@ def test_a_refused_batch_is_counted(scraped: Scraped) -> None:
     producer.flush()
     assert refused != [None]
     name = "kafka_server_brokertopicmetrics_failedproducerequests_total"
-    while scraped.value(name, topic="orders") == 0:
+    while not scraped.value(name, topic="orders"):
         scraped.scrape()  # Samples are as old as a second.
     assert scraped.value(name, topic="orders") == 1
 
