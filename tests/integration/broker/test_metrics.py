@@ -27,6 +27,7 @@ from rig.probe import free_port
 
 from ottla.base.errors import OttlaError
 from ottla.broker.metrics.catalog import SECTIONS
+from ottla.client import sync
 from ottla.testing import Broker
 from tests.integration.broker.foreign_dashboards import FOREIGN
 
@@ -171,13 +172,10 @@ def test_the_values_are_those_of_what_happened(scraped: Scraped) -> None:
 
 def test_a_refused_batch_is_counted(scraped: Scraped) -> None:
     """On the usual path and on the fast one: it is too large for its topic."""
-    producer = Producer(
-        {"bootstrap.servers": scraped.broker.bootstrap, "message.max.bytes": 5_000_000}
-    )
-    refused: list[Any] = []
-    producer.produce("orders", b"x" * 2_000_000, on_delivery=lambda error, _: refused.append(error))
-    producer.flush()
-    assert refused != [None]
+    with sync.Producer(scraped.broker.bootstrap, max_request_size=5_000_000) as producer:
+        sent = producer.send("orders", b"x" * 2_000_000)
+        with pytest.raises(OttlaError, match="MESSAGE_TOO_LARGE"):
+            sent.result()
     name = "kafka_server_brokertopicmetrics_failedproducerequests_total"
     while not scraped.value(name, topic="orders"):
         scraped.scrape()  # Samples are as old as a second.
