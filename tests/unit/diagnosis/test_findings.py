@@ -70,7 +70,7 @@ def test_troubles_of_the_health_keep_cause_and_remedy(
     trouble: health.Trouble, severity: Severity, area: Area
 ) -> None:
     """What refuses requests now is an error, what only might is a warning."""
-    (found,) = of_health([health.Finding(trouble, "why", "do", (TopicPartition("t", 1),))])
+    (found,) = of_health([health.HealthFinding(trouble, "why", "do", (TopicPartition("t", 1),))])
     assert (found.severity, found.area) == (severity, area)
     assert (found.cause, found.remedy, found.where) == ("why", "do", ("t-1",))
 
