@@ -187,7 +187,9 @@ _LIST_COLUMNS = ["transactional_id", "state", "producer_id"]
 @txn.command(name="list")
 @click.option("--state", "states", multiple=True, help="Only those in this state: Ongoing, …")
 @click.option("--open-for", type=span, help="Only those open for longer than this: 30s, 5m.")
-@click.option("--blocking", is_flag=True, help="Those that readers wait for, and who waits.")
+@click.option(
+    "--blocking", is_flag=True, help="Those that readers wait for, and the groups that wait."
+)
 @connected
 @options.output
 async def list_(
